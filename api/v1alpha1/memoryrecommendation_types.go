@@ -18,7 +18,8 @@ type WorkloadReference struct {
 	Name string `json:"name"`
 }
 
-// PodIdentity identifies the pods of a workload that their owner does not identify.
+// PodIdentity identifies pods whose owner does not show what they run, such as the pods of a CI system: by their
+// labels, by a label of their nodes, or by the platform that creates them.
 type PodIdentity struct {
 	// labels are the label keys in the profile: of pods (spec.identity.labels), or of nodes (spec.identity.nodeClass).
 	// Absent for pods of a platform.
@@ -67,8 +68,8 @@ type Canary struct {
 
 // Evidence is the basis of a recommendation.
 type Evidence struct {
-	// certainty of demand: Exact, or an estimate, which never lowers a limit: RSSOnly (shared memory is missing) or
-	// WorkingSetOnly (page cache is included). Absent: unknown.
+	// certainty is how demand was measured: Exact, or estimated as RSSOnly (shared memory is missing) or WorkingSetOnly
+	// (page cache is included). memfit lowers no limit because of an estimate. Absent: unknown.
 	// +kubebuilder:validation:Enum=Exact;RSSOnly;WorkingSetOnly
 	Certainty string `json:"certainty,omitempty"`
 	// heapCap is the lowest heap cap of running replicas; absent while a replica has no cap.
@@ -133,7 +134,7 @@ type Shape struct {
 }
 
 // ContainerRecommendation is the recommendation for one container. kubectl describe sorts fields by name and prints
-// list items without a separator, so container comes first and summary has the essentials.
+// list items without a separator; summary has the essentials.
 type ContainerRecommendation struct {
 	// advice lists suggestions that memfit does not carry out itself, for example a runtime setting to try.
 	// +listType=atomic
@@ -162,11 +163,11 @@ type ContainerRecommendation struct {
 	// foundRuntime is the runtime that agents (config/agent) found in the replicas; absent without agents, and while
 	// replicas differ. Where runtime.type is Auto, new pods get the settings of that runtime.
 	FoundRuntime *FoundRuntime `json:"foundRuntime,omitempty"`
-	// identity is the runtime that memfit assumes for the container; absent: unknown.
+	// identity is the runtime that memfit assumes for the container; absent: unknown. runtime describes it.
 	Identity *RuntimeIdentity `json:"identity,omitempty"`
-	// newPods is the size of new pods of this program, where sizing.mode sizes new pods. It is the recommended size or
-	// more: until one pod has been watched with a lower limit, it is the larger of the sizes of running pods and the
-	// template.
+	// newPods is the size that memfit gives to new pods of this program; absent if sizing.mode gives them none. It is the
+	// recommended size or more: until one pod has been watched with a lower limit, it is the larger of the sizes of
+	// running pods and the template.
 	NewPods *Size `json:"newPods,omitempty"`
 	// oomKills is the number of OOM kills of this container so far.
 	OOMKills int64 `json:"oomKills,omitempty"`
@@ -188,7 +189,7 @@ type ContainerRecommendation struct {
 	Reasons []string `json:"reasons,omitempty"`
 	// recommended is the size memfit recommends; absent while decision is Hold.
 	Recommended *Size `json:"recommended,omitempty"`
-	// runtime describes identity in a sentence, or the reason why it is unknown.
+	// runtime is a sentence about the assumed runtime (see identity), or the reason why it is unknown.
 	Runtime string `json:"runtime,omitempty"`
 	// settings are the runtime settings memfit derives for the current limit.
 	// +listType=atomic
@@ -200,13 +201,14 @@ type ContainerRecommendation struct {
 	Stalls int64 `json:"stalls,omitempty"`
 	// summary is one line: what was found and what to do.
 	Summary string `json:"summary"`
-	// unexplainedRestarts are restarts that no OOM kill explains; absent below three, and drift.window after the last.
+	// unexplainedRestarts are restarts that no OOM kill explains; absent if there are fewer than three, or if the last is
+	// older than drift.window.
 	UnexplainedRestarts *UnexplainedRestarts `json:"unexplainedRestarts,omitempty"`
-	// usage is the highest demand of one running replica in the last two hours at most (see evidence.peakDemand), or its
-	// working set where demand is unknown. It is updated when it has changed by about an eighth, but at most every ten
-	// minutes (the manager's --checkpoint-interval) unless another field changes.
+	// usage is the highest demand of any running replica in the last two hours (see evidence.peakDemand), or its working
+	// set where demand is unknown. It is updated when it has changed by about an eighth; unless another field changes, at
+	// most every ten minutes (the manager's --checkpoint-interval).
 	Usage *resource.Quantity `json:"usage,omitempty"`
-	// usageTime is when that replica was last read before usage was written.
+	// usageTime is when the replica of usage was last read before usage was written.
 	UsageTime *metav1.Time `json:"usageTime,omitempty"`
 	// suggestions are actions that would free memory of the replica in breakdown: a summary, and for each action the
 	// amount, which may be 0, and how it was computed. Absent without agents (config/agent, tier See).
@@ -277,7 +279,7 @@ type RuntimeIdentity struct {
 	Source RuntimeSource `json:"source"`
 	// type is the runtime.
 	Type RuntimeType `json:"type"`
-	// variant distinguishes builds of one language, as in a profile.
+	// variant is HotSpot, OpenJ9, NativeImage or Buildpack. JVM only.
 	Variant RuntimeVariant `json:"variant,omitempty"`
 	// version is the runtime's version.
 	// +kubebuilder:validation:MaxLength=32
@@ -286,7 +288,8 @@ type RuntimeIdentity struct {
 
 // FoundRuntime is the runtime that agents detected in the processes of replicas.
 type FoundRuntime struct {
-	// declared is how the found runtime differs from the declared one, and what to do; absent if they agree.
+	// declared is a sentence about how the found runtime differs from the declared one, and what to do; absent if they
+	// agree.
 	// +kubebuilder:validation:MaxLength=512
 	Declared string `json:"declared,omitempty"`
 	// evidence is what identifies the runtime. Example: libjvm.so has version 17.0.15+6.
@@ -312,7 +315,7 @@ type FoundRuntime struct {
 	Libc Libc `json:"libc,omitempty"`
 	// nodeHeap is the maximum heap of a replica, if it exceeds the memory limit although no option sets it: the runtime
 	// does not detect the limit and sizes its heap by the node's memory (JDK-8349988, kernels without CONFIG_MEMCG_V1).
-	// memfit then sets -XX:MaxRAM besides percentages such as heapPercent. Absent: not observed.
+	// memfit then also sets -XX:MaxRAM, in addition to -XX:MaxRAMPercentage. Absent: not observed.
 	NodeHeap *resource.Quantity `json:"nodeHeap,omitempty"`
 	// replicas is the number of inspected replicas, all of which run this runtime. It is updated at most every ten
 	// minutes, unless another field changes.
@@ -320,7 +323,7 @@ type FoundRuntime struct {
 	Replicas int32 `json:"replicas"`
 	// type is the runtime.
 	Type RuntimeType `json:"type"`
-	// variant is the build. JVM only.
+	// variant is HotSpot, OpenJ9, NativeImage or Buildpack. JVM only.
 	Variant RuntimeVariant `json:"variant,omitempty"`
 	// version is the runtime's version, absent while replicas run several.
 	// +kubebuilder:validation:MaxLength=32
@@ -404,7 +407,7 @@ type ChangeRecord struct {
 	Since *metav1.Time `json:"since,omitempty"`
 	// time is when memfit observed the outcome for the last pod.
 	Time metav1.Time `json:"time"`
-	// why is the recommendation when the change began, or why the change failed, in at most 512 bytes.
+	// why is the reason for the change, which is the recommendation when it began, or the reason why it failed.
 	// +kubebuilder:validation:MaxLength=512
 	Why string `json:"why,omitempty"`
 }
@@ -417,8 +420,8 @@ type MemoryRecommendationStatus struct {
 	// profile is the profile that governs the workload.
 	Profile ProfileReference `json:"profile,omitempty,omitzero"`
 
-	// identity identifies the pods where their owner does not. The kind of the workload is then PodIdentity, which is not
-	// a kind of the API, or DaemonSet for a class of nodes.
+	// identity identifies the pods if their owner does not. workload.kind is then DaemonSet for a class of nodes, and
+	// otherwise PodIdentity, which is not a kind of the API.
 	Identity *PodIdentity `json:"identity,omitempty"`
 
 	// profileGeneration is the generation of the profile that this status is about.
@@ -460,9 +463,10 @@ type MemoryRecommendationStatus struct {
 	RecommendedLimit string `json:"recommendedLimit,omitempty"`
 
 	// largestNode is the allocatable memory of the largest node that ran a pod of this workload in the last 35 days.
-	// memfit raises the memory request of a new pod at most to it, even if the cluster has larger nodes, or no such node
-	// now, because an autoscaler may add one. memfit lowers it when a pod has waited 10 minutes for such a node, or when
-	// pods have run on smaller nodes for two days and no such node is left. Set where sizing.mode sizes new pods.
+	// memfit raises the memory request of a new pod to this at most, even if the cluster has larger nodes. It remains when
+	// no such node exists, because an autoscaler may add one. memfit lowers it when a pod has waited 10 minutes for such a
+	// node, or when pods have run on smaller nodes for two days and no such node is left. Set where sizing.mode sizes new
+	// pods.
 	LargestNode *resource.Quantity `json:"largestNode,omitempty"`
 
 	// refusedRequest is the lowest memory request, with the pod's overhead, that memfit set on a pod of this workload and
@@ -474,9 +478,9 @@ type MemoryRecommendationStatus struct {
 	// oomKills is the number of OOM kills counted so far.
 	OOMKills int64 `json:"oomKills,omitempty"`
 
-	// problem is the reason of the first condition that needs attention: Stalled, MemoryStalled, DriftDetected,
-	// OOMObserved while running pods lack the recommended size, SettingsMatchLimit, Ready while usage is missing. The
-	// message of that condition, or of Applied, has the next step. Absent: none.
+	// problem is the reason of the most urgent condition that needs attention, in this order: Stalled, MemoryStalled,
+	// DriftDetected, OOMObserved (while running pods lack the recommended size), SettingsMatchLimit, Ready (while usage is
+	// missing). The message of that condition, or of Applied, has the next step. Absent: none.
 	// +kubebuilder:validation:MaxLength=64
 	Problem string `json:"problem,omitempty"`
 

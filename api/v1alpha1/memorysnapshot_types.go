@@ -55,7 +55,8 @@ type InspectedRuntime struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MaxLength=256
 	Flags []string `json:"flags,omitempty"`
-	// heapSet is true if an option sets the maximum heap, or the limit that the runtime assumes, in bytes.
+	// heapSet is true if an option sets the maximum heap, or the memory limit that the runtime assumes, to a number of
+	// bytes instead of a percentage.
 	HeapSet bool `json:"heapSet,omitempty"`
 	// libc is the C library and its version. Example: glibc 2.36.
 	// +kubebuilder:validation:MaxLength=64
@@ -75,7 +76,7 @@ type InspectedRuntime struct {
 	Version string `json:"version,omitempty"`
 }
 
-// PartGroup is the use of a part of a container's memory.
+// PartGroup is what a part of a container's memory is used for.
 type PartGroup string
 
 // The groups of parts.
@@ -93,8 +94,8 @@ const PartArenas = "glibc arenas"
 type MemoryPart struct {
 	// free is the part's unused resident memory that the allocator could release.
 	Free *resource.Quantity `json:"free,omitempty"`
-	// group is the use of the part: Heap is the heap that the runtime manages, Native memory from its allocator, thread
-	// stacks and compiled code, Files the pages of programs, libraries and other mapped files, Shared memory that
+	// group is what the part is used for: Heap is the heap that the runtime manages, Native memory from its allocator,
+	// thread stacks and compiled code, Files the pages of programs, libraries and other mapped files, Shared memory that
 	// processes share.
 	// +kubebuilder:validation:Enum=Heap;Native;Files;Shared
 	Group PartGroup `json:"group,omitempty"`
@@ -121,8 +122,8 @@ type PredictedSaving struct {
 	// limit is enough, or unknown.
 	Limit *resource.Quantity `json:"limit,omitempty"`
 	// method is how amount was computed, with its numbers. For GOMEMLIMIT and a JVM's larger heap it includes the garbage
-	// collector's share of processor time since the process started and, where known, the least share that a limit higher
-	// by 64Mi would save.
+	// collector's share of processor time since the process started and, where known, how much of it a limit that is
+	// 64Mi higher would save at least.
 	// +kubebuilder:validation:MaxLength=256
 	Method string `json:"method,omitempty"`
 	// setting is memfit's setting for this action; absent: none. Example: MALLOC_ARENA_MAX.
@@ -132,8 +133,8 @@ type PredictedSaving struct {
 
 // MemoryParts lists what fills a container. The sum of parts and unexplained is resident.
 type MemoryParts struct {
-	// coveragePercent is the share of bytes that were readable and consistent: the lowest share of any heap and of all
-	// resident memory. Below 95, amounts of free memory are lower bounds.
+	// coveragePercent is the share of bytes that were readable and consistent: the lowest of the shares of each heap and
+	// of all resident memory. Below 95, amounts of free memory are lower bounds.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	CoveragePercent int32 `json:"coveragePercent,omitempty"`
@@ -159,9 +160,9 @@ type MemoryParts struct {
 	Unexplained resource.Quantity `json:"unexplained"`
 }
 
-// MapRegion is a range of addresses, drawn in blocks. Many small ranges of one part are joined to one region.
+// MapRegion is a range of addresses, drawn in blocks. Many small ranges of one part are merged into one region.
 type MapRegion struct {
-	// block is the size that each block represents; the last block may represent less.
+	// block is the number of bytes that each block stands for; the last may stand for fewer.
 	Block resource.Quantity `json:"block"`
 	// free is the unused resident memory of the region.
 	Free *resource.Quantity `json:"free,omitempty"`
@@ -172,7 +173,7 @@ type MapRegion struct {
 	// part is the name of the region's part.
 	// +kubebuilder:validation:MaxLength=64
 	Part string `json:"part"`
-	// process is the PID of the region's process in the container.
+	// process numbers the inspected processes of the container from 1, the largest first. It is not a PID.
 	// +kubebuilder:validation:Minimum=0
 	Process int32 `json:"process,omitempty"`
 	// resident is its memory in RAM.
@@ -221,7 +222,7 @@ type MinuteBefore struct {
 	// growthMilliseconds is how long usage had been growing.
 	// +kubebuilder:validation:Minimum=0
 	GrowthMilliseconds int32 `json:"growthMilliseconds,omitempty"`
-	// growthPerSecond is the growth of usage in a second.
+	// growthPerSecond is the average growth of usage per second.
 	GrowthPerSecond *resource.Quantity `json:"growthPerSecond,omitempty"`
 	// memory is what filled the container at the last inspection before the kill, or before the stall was confirmed, half
 	// a minute after it started. memory.time is the time of that inspection.
@@ -298,7 +299,7 @@ type ContainerSnapshot struct {
 	// container is the container's name.
 	// +kubebuilder:validation:MaxLength=63
 	Container string `json:"container"`
-	// demand is the memory that the kernel cannot reclaim: usage without page cache, and swap.
+	// demand is the memory that the kernel cannot reclaim: usage without page cache, plus swap.
 	Demand *resource.Quantity `json:"demand,omitempty"`
 	// high is the memory.high that the kernel enforces for the container's own cgroup, below its limit: above it, the
 	// kernel slows the processes down instead of killing one. The kubelet sets it with MemoryQoS; absent: not set.
@@ -335,9 +336,9 @@ type ContainerSnapshot struct {
 	Usage *resource.Quantity `json:"usage,omitempty"`
 }
 
-// Alarm is the last prediction that a container of a pod reaches its memory limit before a higher limit could take
-// effect, about half a second later. It is not removed when the container stops growing. The manager compares it with
-// the pod before it lends memory (sizing.rescue of a profile).
+// Alarm is the last prediction that a container of a pod will reach its memory limit before memfit could raise it,
+// which takes about half a second. It is not removed when the container stops growing. The manager compares it with the
+// pod before it lends memory (sizing.rescue of a profile).
 type Alarm struct {
 	// container is the container's name.
 	// +kubebuilder:validation:MaxLength=63
@@ -345,11 +346,12 @@ type Alarm struct {
 	// containerID is the instance of the container: the pod's status.containerStatuses[].containerID after its "://".
 	// +kubebuilder:validation:MaxLength=128
 	ContainerID string `json:"containerID"`
-	// demand is the container's memory that the kernel could not reclaim at time: usage without page cache, and swap.
+	// demand is the container's memory that the kernel could not reclaim at time: usage without page cache, plus swap.
 	Demand resource.Quantity `json:"demand"`
-	// growthPerSecond is how much demand grew in a second, over the last readings. Example: 100Mi.
+	// growthPerSecond is the average growth of demand per second over the last readings. Example: 100Mi.
 	GrowthPerSecond resource.Quantity `json:"growthPerSecond"`
-	// limit is the memory limit that the kernel enforced at time: the lower one of the container's and the pod's cgroup.
+	// limit is the memory limit that the kernel enforced at time: the lower of those of the container's and the pod's
+	// cgroup.
 	Limit resource.Quantity `json:"limit"`
 	// sequence is higher than in every earlier alarm of the pod, even after a restart of the agent. The manager ignores an
 	// alarm whose sequence is not above that of the last handled alarm.
@@ -367,7 +369,7 @@ type Alarm struct {
 type MemorySnapshotStatus struct {
 	// alarm is the last prediction that a container of the pod is about to reach its memory limit; absent: no prediction
 	// since the agent started. It is written immediately, in a request of its own, at most once a second for each
-	// container; all other fields keep their last values and observedTime.
+	// container; that request leaves all other fields unchanged, also observedTime.
 	Alarm *Alarm `json:"alarm,omitempty"`
 
 	// cgroupVersion of the node: v1 or v2.

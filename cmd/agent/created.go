@@ -21,7 +21,7 @@ import (
 )
 
 // watch detects new cgroups, because a container that dies in its first second is gone before the API server reports
-// it. A new cgroup is watched before [watch.Created] reports it, so that one search also finds the cgroups in it.
+// it. A new cgroup is watched before [watch.Created] reports it, so that one listing of cgroups also finds those in it.
 type watch struct {
 	root    string
 	log     *slog.Logger
@@ -60,7 +60,7 @@ func (w *watch) run(ctx context.Context) {
 				w.forget(e.Name)
 			}
 		case err := <-w.watcher.Errors:
-			w.log.Warn("Events of cgroups were lost", "error", err)
+			w.log.Warn("Some events of cgroups may be lost; listing all cgroups again", "error", err)
 			w.forget("")
 			w.created.Store(true)
 		}
@@ -79,7 +79,7 @@ func (w *watch) add(dir string) (added bool, err error) {
 	return added, nil
 }
 
-// forget removes the watch of a removed directory, or all watches ("" as dir), so that the next search adds them again
+// forget forgets a removed directory, or all directories ("" as dir), so that the next listing adds their watches again
 // if needed. The kernel reports the removal of a cgroup only to the watch of its parent.
 func (w *watch) forget(dir string) {
 	w.mu.Lock()
@@ -108,7 +108,8 @@ func (w *watch) Watch(parents []string) (all bool) {
 		}
 	}
 	if failed != nil && w.failed == nil {
-		w.log.Warn("Some cgroups are not watched: containers in them are found within 10 s", "error", failed)
+		w.log.Warn("Could not watch some cgroups; new containers in them are noticed up to 10 s later", "error", failed,
+			"fix", "if inotify watches are used up, raise fs.inotify.max_user_watches")
 	}
 	w.failed = failed
 	return failed == nil

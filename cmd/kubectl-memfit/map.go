@@ -26,9 +26,9 @@ For a workload, the command draws the pod with the newest OOM kill or stall; sta
 
 The numbers are from the pod's MemorySnapshot, which memfit's agent on the node writes; the first line has its time.
 
-  --pages  also draw each memory region block by block: in use, partly free, free, or not in RAM. The snapshot has this
-           map of pages only while the pod has the annotation memfit.dev/map=true. -o svg always draws the map if the
-           snapshot has one
+  --pages  also draw each memory region block by block: in use, partly free, resident and free, or not in RAM. The
+           snapshot has this map of pages only while the pod has the annotation memfit.dev/map=true. -o svg always
+           draws the map if the snapshot has one
 
 Colors only on a terminal; NO_COLOR=1 turns them off. Nothing is written to the cluster.`
 

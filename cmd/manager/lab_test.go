@@ -96,8 +96,8 @@ func TestCompressedEvidenceOptions(t *testing.T) {
 		"the flag wins":      {args: []string{"--lab-compress-evidence=1"}, env: "60", factor: 1},
 		"no number":          {env: "fast", want: "LAB_COMPRESS_EVIDENCE=fast"},
 		"an uneven hour":     {args: []string{"--lab-compress-evidence=7"}, want: "it must divide 3600"},
-		"an hour of seconds": {args: []string{"--lab-compress-evidence=3600"}, want: "1 (not compressed) to 360"},
-		"none":               {args: []string{"--lab-compress-evidence=0"}, want: "1 (not compressed) to 360"},
+		"an hour of seconds": {args: []string{"--lab-compress-evidence=3600"}, want: "between 1 (not compressed) and 360"},
+		"none":               {args: []string{"--lab-compress-evidence=0"}, want: "between 1 (not compressed) and 360"},
 	} {
 		o, err := parse(tc.args, func(key string) string {
 			return map[string]string{"LAB_COMPRESS_EVIDENCE": tc.env}[key]

@@ -109,7 +109,7 @@ var _ = Describe("Growth", func() {
 		Expect(rec.Status.Containers[0].Advice).NotTo(ContainElement(ContainSubstring("does not help")))
 		Expect(w.recorder.all()).To(
 			ContainElement(
-				HavePrefix("Warning Pod/web-1 HeapExhausted: Container app exited because its runtime's heap was full"),
+				HavePrefix("Warning Pod/web-1 HeapExhausted: Container app exited because its heap reached the runtime's heap cap"),
 			),
 		)
 		Expect(w.recorder.all()).NotTo(ContainElement(ContainSubstring("OOMKilled:")))

@@ -1,10 +1,9 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command chart writes those templates of charts/memfit that say what config/ says already: CRDs, rights, network
-// policies, alerts, the dashboard. `make manifests` runs it at the top of the tree. What values reach into (the
-// Deployment, the DaemonSet, certificates, webhooks) is written by hand, and test/chart holds all of it to what
-// kustomize builds.
+// Command chart generates templates of charts/memfit from config/: CRDs, rights, network policies, alerts and the
+// dashboard. `make manifests` runs it in the root of the repository. Templates that depend on many values (Deployment,
+// DaemonSet, certificates, webhooks) are written by hand. test/chart compares the result with the output of kustomize.
 //
 // `chart package -version v0.1.0 -o dist` packs the chart for a release.
 package main
@@ -37,7 +36,7 @@ func generate() error {
 			return err
 		}
 		if len(sources) == 0 {
-			return fmt.Errorf("%s is not there: the table in hack/chart/table.go names it", row.from)
+			return fmt.Errorf("no file matches %s, which the table in hack/chart/table.go names", row.from)
 		}
 		for _, source := range sources {
 			if filepath.Base(source) == "kustomization.yaml" {
@@ -57,7 +56,7 @@ func generate() error {
 	return removeOthers(written)
 }
 
-// replace leaves a file alone that says the same already.
+// replace writes a file unless it has this content already.
 func replace(file string, content []byte) error {
 	if old, err := os.ReadFile(file); err == nil && bytes.Equal(old, content) {
 		return nil
@@ -68,7 +67,7 @@ func replace(file string, content []byte) error {
 	return os.WriteFile(file, content, 0o644)
 }
 
-// removeOthers removes what was generated once and has no source any more.
+// removeOthers removes generated files whose source no longer exists.
 func removeOthers(written map[string]bool) error {
 	old, err := filepath.Glob(filepath.Join(chart, "templates", "*", "*.yaml"))
 	if err != nil {

@@ -20,11 +20,12 @@ import (
 	"time"
 )
 
-// pack writes the chart with the version of a release: OUT/chart (the folder) and OUT/memfit-VERSION.tgz (equal for
-// equal input: no times, no users, a fixed order, which `helm package` does not promise).
+// pack writes the chart with the version of a release as a folder, OUT/chart, and as an archive,
+// OUT/memfit-VERSION.tgz. Unlike with `helm package`, equal inputs give equal archives: without times and users, and in
+// a fixed order.
 func pack(args []string) error {
 	flags := flag.NewFlagSet("package", flag.ContinueOnError)
-	version := flags.String("version", "", "version of memfit, for example v0.1.0 or what git describe says")
+	version := flags.String("version", "", "version of memfit, for example v0.1.0 or the output of git describe")
 	out := flags.String("o", "dist", "folder to write into")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -63,16 +64,16 @@ var (
 	field   = regexp.MustCompile(`(?m)^(version|appVersion): .*$`)
 )
 
-// semver is a version as charts must have it. What is not a release comes before all of them.
+// semver returns a valid version for a chart. Versions that are not releases sort before all releases.
 func semver(version string) string {
 	if m := release.FindStringSubmatch(version); m != nil {
 		return m[1]
 	}
 	clean := regexp.MustCompile(`[^0-9A-Za-z-]`).ReplaceAllString(version, "-")
-	return "0.0.0-dev." + "x" + clean // a number with a leading zero is none
+	return "0.0.0-dev." + "x" + clean // the x allows leading zeros in clean
 }
 
-// stamped is the files of the chart, with the version in Chart.yaml.
+// stamped returns the files of the chart by path, with the version in Chart.yaml.
 func stamped(number string) (map[string][]byte, error) {
 	root, err := os.OpenRoot(chart)
 	if err != nil {
@@ -94,6 +95,7 @@ func stamped(number string) (map[string][]byte, error) {
 	return files, err
 }
 
+// archived returns a .tgz archive of the files in the order of names.
 func archived(names []string, files map[string][]byte) ([]byte, error) {
 	var out bytes.Buffer
 	zipped := gzip.NewWriter(&out)

@@ -21,11 +21,11 @@ import (
 	"github.com/memfit/memfit/hack/lab/internal/run"
 )
 
-// approveWithin: a kubelet asks within seconds of its start, and the controller manager signs at once.
+// approveWithin limits the wait for the request, which a kubelet sends within seconds of its start.
 const approveWithin = 2 * time.Minute
 
-// approveKubelet waits for the serving certificate that the kubelet of a new cluster of one node asks for, and approves
-// it. No one else uses the cluster yet, so that it is approved as it is.
+// approveKubelet waits until the kubelet of a new one-node cluster requests its serving certificate, and approves the
+// request unseen: no other client uses the cluster yet.
 func approveKubelet(ctx context.Context, l layout.Layout, kubeconfig string) error {
 	kubernetes, err := component.FindKubernetes(os.Getenv("LAB_KUBERNETES"))
 	if err != nil {
@@ -47,8 +47,8 @@ func approveKubelet(ctx context.Context, l layout.Layout, kubeconfig string) err
 			return err
 		}
 		if time.Now().After(deadline) || ctx.Err() != nil {
-			return errors.Join(err, ctx.Err(), fmt.Errorf("the kubelet has asked for no serving certificate within %s: does "+
-				"it have serverTLSBootstrap: true?", approveWithin))
+			return errors.Join(err, ctx.Err(), fmt.Errorf("the kubelet has not requested a serving certificate within "+
+				"%s: does its configuration set serverTLSBootstrap: true?", approveWithin))
 		}
 	}
 }

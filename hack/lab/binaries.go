@@ -27,7 +27,7 @@ func runBinaries(ctx context.Context, l layout.Layout, args []string) error {
 		"only", "",
 		"comma-separated names of the binaries to build, for example etcd,kube-apiserver,kubectl; empty builds all",
 	)
-	printDir := flags.Bool("print-dir", false, "print the directory that holds the binaries, and nothing else, on stdout")
+	printDir := flags.Bool("print-dir", false, "print only the directory of the binaries to stdout")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ func runBinaries(ctx context.Context, l layout.Layout, args []string) error {
 	if *only != "" {
 		var unknown []string
 		if selected, unknown = component.Select(selected, strings.Split(*only, ",")); len(unknown) > 0 {
-			return fmt.Errorf("no such binaries: %s", strings.Join(unknown, ", "))
+			return fmt.Errorf("unknown binaries: %s", strings.Join(unknown, ", "))
 		}
 	}
 	dir, err := buildBinaries(ctx, l, kubernetes, selected, progress.New(os.Stderr, component.Count(selected)))
@@ -52,7 +52,7 @@ func runBinaries(ctx context.Context, l layout.Layout, args []string) error {
 	return nil
 }
 
-// buildBinaries makes sure that the cache holds the binaries and returns the directory to run them from.
+// buildBinaries builds the binaries that the cache lacks and returns the directory to run them from.
 func buildBinaries(
 	ctx context.Context, l layout.Layout, kubernetes component.Kubernetes, selected []component.Component,
 	report *progress.Reporter,
@@ -70,9 +70,8 @@ func buildBinaries(
 	return dir, nil
 }
 
-// sourceDir finds a folder of hack/lab. The lab is always compiled on the machine it runs on, so the place of this very
-// file, known since compile time, is where the pinned modules are. $MEMFIT_LAB_SOURCE overrides it for a moved
-// checkout.
+// sourceDir returns the path of a folder in hack/lab. The lab is compiled on the machine that runs it, so the compiler
+// recorded where hack/lab is. $MEMFIT_LAB_SOURCE overrides this path for a moved checkout.
 func sourceDir(name string) (string, error) {
 	root := os.Getenv("MEMFIT_LAB_SOURCE")
 	if root == "" {

@@ -28,15 +28,15 @@ type mode string
 
 const (
 	modeLab      mode = "lab"      // the cluster of this program
-	modeKind     mode = "kind"     // a kind cluster that we make
-	modeExisting mode = "existing" // whatever $KUBECONFIG leads to
+	modeKind     mode = "kind"     // a kind cluster that the lab creates
+	modeExisting mode = "existing" // the cluster of $KUBECONFIG
 )
 
-// kindCluster is the name of the kind cluster that we make and reuse.
+// kindCluster is the name of the kind cluster that the lab creates and reuses.
 const kindCluster = "memfit"
 
-// chooseMode reads the environment. An existing cluster wins, because whoever sets KUBECONFIG means it; but the lab's
-// own kubeconfig, exported by a user for kubectl, still means the lab.
+// chooseMode selects the cluster from the environment. KUBECONFIG has precedence over KIND, unless it names a
+// kubeconfig that the lab wrote: users export these for kubectl.
 func chooseMode(getenv func(string) string, l layout.Layout) mode {
 	switch config := getenv("KUBECONFIG"); {
 	case config != "" && config != l.Kubeconfig() && config != kindKubeconfig(l):
@@ -48,7 +48,7 @@ func chooseMode(getenv func(string) string, l layout.Layout) mode {
 	}
 }
 
-// kubeconfig is the path of the mode's kubeconfig.
+// kubeconfig returns the path of the mode's kubeconfig.
 func (m mode) kubeconfig(getenv func(string) string, l layout.Layout) string {
 	switch m {
 	case modeExisting:
@@ -89,13 +89,13 @@ func runKubeconfig(_ context.Context, l layout.Layout, args []string) error {
 	}
 	path := chooseMode(os.Getenv, l).kubeconfig(os.Getenv, l)
 	if _, err := os.Stat(path); err != nil {
-		return fmt.Errorf("no cluster is up, `make cluster` starts one: %w", err)
+		return fmt.Errorf("no cluster is running, `make cluster` starts one: %w", err)
 	}
 	fmt.Println(path)
 	return nil
 }
 
-// kindUp makes the kind cluster unless it is there.
+// kindUp creates the kind cluster unless it exists.
 func kindUp(ctx context.Context, l layout.Layout) error {
 	if _, err := exec.LookPath("kind"); err != nil {
 		return fmt.Errorf("%w: KIND=1 needs the kind command and Docker or Podman. Install kind, or as root on Linux leave "+
@@ -104,7 +104,7 @@ func kindUp(ctx context.Context, l layout.Layout) error {
 	}
 	out, err := exec.CommandContext(ctx, "kind", "get", "clusters").Output()
 	if err != nil {
-		return fmt.Errorf("asking kind for its clusters (does Docker or Podman run?): %w", err)
+		return fmt.Errorf("listing the kind clusters (is Docker or Podman running?): %w", err)
 	}
 	if err := os.MkdirAll(l.Cache, 0o755); err != nil {
 		return err
@@ -127,8 +127,8 @@ func kindUp(ctx context.Context, l layout.Layout) error {
 	return kindImages(ctx, l)
 }
 
-// kindConfig lets kubelets ask the cluster for their serving certificates, where kubeadm lets each sign its own, which
-// memfit does not believe. It is in docs/guide/install.md, too.
+// kindConfig makes kubelets request their serving certificates from the cluster. By default each kubelet signs its own,
+// which memfit does not trust. docs/guide/install.md has the same text.
 const kindConfig = `kind: Cluster
 apiVersion: kind.x-k8s.io/v1alpha4
 kubeadmConfigPatches:
@@ -138,12 +138,12 @@ kubeadmConfigPatches:
   serverTLSBootstrap: true
 `
 
-// kindImages loads the workload images into a new kind cluster. They are made of Debian packages, so elsewhere than on
-// Debian the cluster comes up without them.
+// kindImages loads the workload images into a new kind cluster. The images are built from Debian packages: on a machine
+// without dpkg-deb, it prints how to add them and returns nil.
 func kindImages(ctx context.Context, l layout.Layout) error {
 	if !machine.Command("dpkg-deb")() {
 		fmt.Fprintln(os.Stderr,
-			"The workload images memfit.test/* are made of Debian packages and not in this cluster: make them on",
+			"The workload images memfit.test/* are missing in this cluster, because they need Debian packages. Build them on",
 			"Debian or Ubuntu with `go -C hack/lab run . images`, copy the tar files and load them with `KIND=1 go -C "+
 				"hack/lab run . load FILE`.")
 		return nil
@@ -163,7 +163,7 @@ func kindImages(ctx context.Context, l layout.Layout) error {
 
 func runLoad(ctx context.Context, l layout.Layout, args []string) error {
 	if len(args) == 0 {
-		return errors.New("load what: lab load IMAGE.tar")
+		return errors.New("no image to load: lab load IMAGE.tar")
 	}
 	switch chooseMode(os.Getenv, l) {
 	case modeExisting:
@@ -189,7 +189,7 @@ func runLoad(ctx context.Context, l layout.Layout, args []string) error {
 	}
 }
 
-// kind runs a kind command and lets it talk, but not on stdout, which carries our answer.
+// kind runs a kind command with all its output on stderr: stdout is for the lab's own result.
 func kind(ctx context.Context, args ...string) error {
 	cmd := exec.CommandContext(ctx, "kind", args...)
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr

@@ -21,17 +21,17 @@ func TestChooseMode(t *testing.T) {
 		wantKubeconfig string
 	}{
 		"nothing set: the lab": {env: nil, want: modeLab, wantKubeconfig: "/state/kubeconfig"},
-		"somebody's cluster": {
+		"an existing cluster": {
 			env: map[string]string{"KUBECONFIG": "/home/me/.kube/config"}, want: modeExisting,
 			wantKubeconfig: "/home/me/.kube/config",
 		},
 		"KIND=1": {
 			env: map[string]string{"KIND": "1"}, want: modeKind, wantKubeconfig: "/cache/kind.kubeconfig",
 		},
-		"KIND=0 says no": {
+		"KIND=0 means the lab": {
 			env: map[string]string{"KIND": "0"}, want: modeLab, wantKubeconfig: "/state/kubeconfig",
 		},
-		"an existing cluster wins over kind": {
+		"an existing cluster has precedence over kind": {
 			env: map[string]string{"KUBECONFIG": "/k", "KIND": "1"}, want: modeExisting, wantKubeconfig: "/k",
 		},
 		"the lab's own kubeconfig still means the lab": {
@@ -52,7 +52,7 @@ func TestChooseMode(t *testing.T) {
 	}
 }
 
-// TestKindConfigIsDocumented: the one who makes the cluster by hand gets the same.
+// TestKindConfigIsDocumented: users who create the cluster themselves get the same configuration.
 func TestKindConfigIsDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../docs/guide/install.md")
 	if err != nil {

@@ -22,7 +22,7 @@ func runDown(ctx context.Context, l layout.Layout, args []string) error {
 		return err
 	}
 	if os.Geteuid() != 0 {
-		return fmt.Errorf("%w: only root can end what root started. Run it again with sudo -E", machine.ErrUnsupported)
+		return fmt.Errorf("%w: only root can stop processes of root. Run it again with sudo -E", machine.ErrUnsupported)
 	}
 	unlock, err := lockLab(ctx, l)
 	if err != nil {
@@ -32,6 +32,6 @@ func runDown(ctx context.Context, l layout.Layout, args []string) error {
 	if err := (&node.Node{Layout: l}).Down(progress.New(os.Stderr, 0).Note); err != nil {
 		return err
 	}
-	fmt.Fprintln(os.Stderr, "The lab is down. Built programs and images stay in", l.Cache)
+	fmt.Fprintln(os.Stderr, "The lab is stopped. Built programs and images are kept in", l.Cache)
 	return nil
 }

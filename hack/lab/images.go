@@ -84,11 +84,11 @@ func runDigest(_ context.Context, _ layout.Layout, args []string) error {
 	return err
 }
 
-// runSBOM describes a program.
+// runSBOM writes the software bill of materials of a program.
 func runSBOM(_ context.Context, _ layout.Layout, args []string) error {
 	flags := flag.NewFlagSet("sbom", flag.ContinueOnError)
 	binary := flags.String("binary", "", "Go program to describe")
-	version := flags.String("version", "unknown", "version of what is described")
+	version := flags.String("version", "unknown", "version of the program")
 	out := flags.String("o", "sbom.cdx.json", "file to write")
 	if err := flags.Parse(args); err != nil {
 		return err

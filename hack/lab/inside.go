@@ -19,7 +19,7 @@ import (
 	"github.com/memfit/memfit/hack/lab/internal/relay"
 )
 
-// runServeForward is the daemon behind the API server's address on the machine.
+// runServeForward runs the daemon that forwards a port of the machine to the API server in the namespace.
 func runServeForward(ctx context.Context, _ layout.Layout, args []string) error {
 	flags := flag.NewFlagSet("serve-forward", flag.ContinueOnError)
 	listen := flags.String("listen", "", "address on the machine")
@@ -39,7 +39,7 @@ func runServeForward(ctx context.Context, _ layout.Layout, args []string) error 
 
 func runLogs(_ context.Context, l layout.Layout, args []string) error {
 	if len(args) != 1 {
-		return errors.New("whose log: lab logs NAME; `lab status` lists the names")
+		return errors.New("no daemon to show: lab logs NAME; `lab status` lists the names")
 	}
 	f, err := os.Open(l.Log(args[0]))
 	if err != nil {
@@ -52,7 +52,7 @@ func runLogs(_ context.Context, l layout.Layout, args []string) error {
 
 func runRestart(ctx context.Context, l layout.Layout, args []string) error {
 	if len(args) != 1 {
-		return errors.New("restart what: lab restart NAME; `lab status` lists the names")
+		return errors.New("no daemon to restart: lab restart NAME; `lab status` lists the names")
 	}
 	n, err := running(l)
 	if err != nil {

@@ -3,10 +3,9 @@
 
 //go:build linux
 
-// Command lab runs a real one-node Kubernetes cluster on a Linux machine that has no Docker, no images and no registry:
-// it builds every program from pinned Go modules, starts the node in a network namespace of its own, and makes the
-// workload images from Debian packages. `lab` without arguments lists what it can do; README.md beside this file tells
-// how to use it.
+// Command lab runs a real one-node Kubernetes cluster on a Linux machine that has no Docker, no images and no registry.
+// It builds every program from pinned Go modules, starts the node in its own network namespace, and builds the workload
+// images from Debian packages. `lab` without arguments lists its subcommands; README.md in this folder explains them.
 package main
 
 import (
@@ -23,13 +22,13 @@ import (
 	"github.com/memfit/memfit/hack/lab/internal/machine"
 )
 
-// Exit codes, so that scripts can tell "this machine cannot" from "this went wrong".
+// Exit codes for scripts.
 const (
 	exitFailed      = 1
-	exitUnsupported = 2
+	exitUnsupported = 2 // the lab cannot run on this machine
 )
 
-// command is one subcommand. Hidden ones (no summary) are run by the lab itself.
+// command is one subcommand. The lab itself runs those without a summary, which are not listed.
 type command struct {
 	name    string
 	usage   string

@@ -11,12 +11,12 @@ import (
 	"runtime"
 )
 
-// exitUnsupported is the exit code for "this machine cannot", as on Linux.
+// exitUnsupported is the exit code for machines that cannot run the lab, as on Linux.
 const exitUnsupported = 2
 
 func main() {
 	fmt.Fprintf(os.Stderr, "hack/lab builds images, an API server and a Kubernetes node on Linux only, not on %s. "+
-		"`go test ./internal/...` needs none of them; for tests with an API server set KUBEBUILDER_ASSETS to a folder with "+
-		"etcd, kube-apiserver and kubectl, which setup-envtest of controller-runtime can fetch\n", runtime.GOOS)
+		"`go test ./internal/...` needs none of them. For tests with an API server, set KUBEBUILDER_ASSETS to a folder with "+
+		"etcd, kube-apiserver and kubectl, which setup-envtest of controller-runtime can download\n", runtime.GOOS)
 	os.Exit(exitUnsupported)
 }

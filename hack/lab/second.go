@@ -26,7 +26,7 @@ type second struct {
 	want     node.Cgroup2
 }
 
-// secondNode reads what node is asked for: nil is none.
+// secondNode reads the requested second node from the environment. It returns nil if none is requested.
 func secondNode(getenv func(string) string) (*second, error) {
 	variants, err := uml.ParseVariants(getenv("LAB_NODE_WITH"))
 	if err != nil {
@@ -36,9 +36,9 @@ func secondNode(getenv func(string) string) (*second, error) {
 	case name == "cgroup2":
 		return &second{variants: variants}, nil
 	case name != "":
-		return nil, fmt.Errorf("NODE=%s: the lab can add one kind of node, cgroup2", name)
+		return nil, fmt.Errorf("NODE=%s: unknown kind of node; the lab can add cgroup2", name)
 	case variants != uml.Variants{}:
-		return nil, errors.New("NODE_WITH is about the node with cgroup v2: add NODE=cgroup2")
+		return nil, errors.New("NODE_WITH applies to the node with cgroup v2 only: add NODE=cgroup2")
 	default:
 		return nil, nil
 	}
@@ -52,26 +52,26 @@ func (s *second) build(ctx context.Context, n *node.Node, report *progress.Repor
 	return err
 }
 
-// upSecond makes sure that the node runs if it is asked for. One that runs and is not asked for stays: who started it
-// may use it. What is left of one that was killed goes.
+// upSecond starts or updates the second node that s requests. If s is nil, a running second node is kept, because
+// another user may need it, and the remains of a killed one are removed.
 func upSecond(ctx context.Context, n *node.Node, s *second, report *progress.Reporter) error {
 	switch {
 	case s == nil && n.Cgroup2Runs():
-		report.Note("The node %s stays", layout.Cgroup2Name)
+		report.Note("The node %s is kept", layout.Cgroup2Name)
 		return nil
 	case s == nil:
 		return n.RemoveCgroup2(ctx)
 	}
 	reason := n.Cgroup2Reusable(ctx, s.want)
 	if reason == nil {
-		report.Note("The node %s is up already", layout.Cgroup2Name)
+		report.Note("The node %s is already running", layout.Cgroup2Name)
 		return n.RefreshCgroup2(ctx, s.want)
 	}
-	if n.Cgroup2Asked() {
+	if n.Cgroup2Requested() {
 		report.Note("Replacing the node %s: %v", layout.Cgroup2Name, reason)
 	}
 	if err := n.StartCgroup2(ctx, &s.builder, s.want, report); err != nil {
-		return fmt.Errorf("%w\nthe lab itself is up; `make lab-up NODE=cgroup2` tries again", err)
+		return fmt.Errorf("%w\nthe lab itself is running; `make lab-up NODE=cgroup2` tries again", err)
 	}
 	report.Note("The node %s is ready, with variants: %s", layout.Cgroup2Name, cmp.Or(s.variants.String(), "none"))
 	return nil
@@ -80,13 +80,13 @@ func upSecond(ctx context.Context, n *node.Node, s *second, report *progress.Rep
 // runNodeExec runs a command on the node with cgroup v2.
 func runNodeExec(ctx context.Context, l layout.Layout, args []string) error {
 	if len(args) == 0 {
-		return errors.New("nothing to run: lab node-exec -- COMMAND")
+		return errors.New("no command to run: lab node-exec -- COMMAND")
 	}
 	n, err := running(l)
 	if err != nil {
 		return err
 	}
-	if !n.Cgroup2Asked() {
+	if !n.Cgroup2Requested() {
 		return errors.New("the lab has no node with cgroup v2: `make lab-up NODE=cgroup2` adds it")
 	}
 	out, err := n.RunInCgroup2(ctx, strings.Join(args, " "))
@@ -94,7 +94,7 @@ func runNodeExec(ctx context.Context, l layout.Layout, args []string) error {
 		return errors.Join(err, writeErr)
 	}
 	if failed, ok := errors.AsType[*uml.ExitError](err); ok {
-		os.Exit(failed.Code) // the command has said what is wrong
+		os.Exit(failed.Code) // the command has printed its error
 	}
 	return err
 }

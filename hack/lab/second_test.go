@@ -17,12 +17,12 @@ func TestSecondNode(t *testing.T) {
 		want       *uml.Variants
 		wantErr    bool
 	}{
-		"nothing asked for":      {},
+		"nothing requested":      {},
 		"the node":               {node: "cgroup2", want: &uml.Variants{}},
 		"with variants":          {node: "cgroup2", with: "swap", want: &uml.Variants{Swap: true}},
 		"another kind":           {node: "cgroup3", wantErr: true},
-		"variants of no node":    {with: "swap", wantErr: true},
-		"a variant nobody has":   {node: "cgroup2", with: "swop", wantErr: true},
+		"variants without node":  {with: "swap", wantErr: true},
+		"an unknown variant":     {node: "cgroup2", with: "swop", wantErr: true},
 		"a bad variant, no node": {with: "swop", wantErr: true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -35,7 +35,7 @@ func printStatus(s node.Status) {
 	w := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
 	defer w.Flush()
 	if len(s.Processes) == 0 {
-		fmt.Fprintln(w, "No lab is up: `make lab-up` starts one.")
+		fmt.Fprintln(w, "No lab is running: `make lab-up` starts one.")
 		return
 	}
 	fmt.Fprintln(w, "NAME\tPID\tSTATE\tUPTIME")
@@ -46,17 +46,17 @@ func printStatus(s node.Status) {
 		}
 		fmt.Fprintf(w, "%s\t%d\t%s\t%s\n", p.Name, p.PID, state, uptime)
 	}
-	health := "well"
+	health := "healthy"
 	if s.Problem != "" {
-		health = "NOT WELL: " + s.Problem + ". `make lab-up` repairs it"
+		health = "UNHEALTHY: " + s.Problem + ". `make lab-up` repairs it"
 	}
 	fmt.Fprintf(
 		w, "\nLab\t%s\nKubernetes\t%s\nAPI server\t%s\nKubeconfig\t%s\nLogs\t%s\n", health,
-		cmp.Or(s.Kubernetes, "unknown: the lab never came up"), s.APIServer, s.Kubeconfig, s.Logs,
+		cmp.Or(s.Kubernetes, "unknown: the lab has not started completely"), s.APIServer, s.Kubeconfig, s.Logs,
 	)
 }
 
-// running returns the node of a lab that is up, with the directory of its programs.
+// running returns the node of the running lab, with the directory of its programs, or an error if no lab runs.
 func running(l layout.Layout) (*node.Node, error) {
 	n := &node.Node{Layout: l}
 	return n, n.Attach()

@@ -27,14 +27,14 @@ func runUp(ctx context.Context, l layout.Layout, args []string) error {
 	flags := flag.NewFlagSet("up", flag.ContinueOnError)
 	options := node.DefaultOptions()
 	flags.DurationVar(&options.CrashBackoffMax, "crash-backoff-max", options.CrashBackoffMax,
-		"longest pause before a crashed container is started again (Kubernetes: 5m). For labs only")
+		"longest pause before a crashed container restarts (Kubernetes: 5m). For labs only")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	return up(ctx, l, options)
 }
 
-// up makes sure that a healthy lab with these options runs.
+// up starts a lab with these options, unless a healthy one is running.
 func up(ctx context.Context, l layout.Layout, options node.Options) error {
 	if err := machine.Check(l.Cache, l.State); err != nil {
 		return err
@@ -89,31 +89,31 @@ func up(ctx context.Context, l layout.Layout, options node.Options) error {
 	if err := upSecond(ctx, n, second, report); err != nil {
 		return err
 	}
-	report.Total(fmt.Sprintf("The lab is up with Kubernetes %s. Kubeconfig: %s", options.Kubernetes, l.Kubeconfig()))
+	report.Total(fmt.Sprintf("The lab is running Kubernetes %s. Kubeconfig: %s", options.Kubernetes, l.Kubeconfig()))
 	return nil
 }
 
-// upFirst makes sure that the lab's own node runs, and a healthy control plane.
+// upFirst starts the control plane and the lab's own node, unless both are running and healthy.
 func upFirst(ctx context.Context, n *node.Node, report *progress.Reporter) error {
 	if reason := n.Reusable(ctx); reason == nil {
 		if err := n.Refresh(ctx); err != nil {
 			return err
 		}
-		report.Note("The lab is up already, with Kubernetes %s", n.Options.Kubernetes)
+		report.Note("The lab is already running Kubernetes %s", n.Options.Kubernetes)
 		return nil
 	} else if _, err := os.Stat(n.Layout.Records()); err == nil {
 		report.Note("Replacing the lab: %v", reason)
 	}
 	if err := n.Down(report.Note); err != nil {
-		return fmt.Errorf("cleaning up after a predecessor: %w", err)
+		return fmt.Errorf("cleaning up after the previous lab: %w", err)
 	}
 	if err := n.Start(ctx, report); err != nil {
-		return fmt.Errorf("%w\n`lab status` shows what runs, logs are in %s, `lab down` cleans up", err, n.Layout.Logs())
+		return fmt.Errorf("%w\n`lab status` lists the processes, logs are in %s, `lab down` cleans up", err, n.Layout.Logs())
 	}
 	return nil
 }
 
-// build builds what the cache lacks: programs and images at the same time, because images mostly wait for downloads.
+// build builds the programs and images that the cache lacks. Both run in parallel: images mostly wait for downloads.
 func build(
 	ctx context.Context, l layout.Layout, kubernetes component.Kubernetes, programs []component.Component,
 	recipes []images.Recipe, options node.Options, report *progress.Reporter,
@@ -131,7 +131,7 @@ func build(
 	return n, group.Wait()
 }
 
-// lockLab makes commands of one lab take turns.
+// lockLab waits until no other command of this lab runs, and blocks new ones until unlock is called.
 func lockLab(ctx context.Context, l layout.Layout) (unlock func(), err error) {
 	return flock.Lock(ctx, l.Lock(), progress.New(os.Stderr, 0).Note)
 }

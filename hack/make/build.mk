@@ -19,7 +19,7 @@ generate: ##* Write generated code, tables of docs and pictures.
 	go run ./hack/runtimetable
 	$(TOOL) controller-gen object:headerFile=hack/boilerplate.go.txt paths=./api/...
 
-# controller-gen refuses paths that hold no Go files, and the rooms are filled one after the other.
+# controller-gen refuses paths that hold no Go files, and packages appear one after the other.
 RBAC_PATHS    = $(strip $(foreach d,controllers webhooks cmd,$(if $(shell find $(d) -name '*.go' 2>/dev/null),paths=./$(d)/...)))
 WEBHOOK_PATHS = $(if $(wildcard webhooks/*.go),paths=./webhooks/...)
 

@@ -21,8 +21,8 @@ What memfit writes into ` + "`status.conditions`" + ` and Events, what it means,
 
 `
 
-// Conditions is the page of everything that automation matches by name. Each source is a file of constants with
-// comments.
+// Conditions returns the page of conditions, reasons, Events and annotations, which automation matches by name. Each
+// source is the text of a Go file whose commented constants it lists.
 func Conditions(sources ...string) (string, error) {
 	var page strings.Builder
 	page.WriteString(conditionsIntro)
@@ -46,7 +46,8 @@ func Conditions(sources ...string) (string, error) {
 	return strings.TrimSuffix(page.String(), "\n"), nil
 }
 
-// constants is a section: the first sentence of the group's comment, and a row for each constant.
+// constants returns a section about a group of constants. The first sentence of the group's comment is the title, and
+// each constant has a row.
 func constants(group *ast.GenDecl) (string, error) {
 	title, more, _ := strings.Cut(strings.Join(strings.Fields(group.Doc.Text()), " "), ".")
 	var rows [][]string
@@ -70,7 +71,7 @@ func constants(group *ast.GenDecl) (string, error) {
 	return section + table([]string{"name", "meaning"}, rows) + "\n", nil
 }
 
-// valueOf is a text, or one that is joined to the name of the API group.
+// valueOf returns the value of a string literal, of the constant Group, or of a sum of these.
 func valueOf(e ast.Expr) (string, error) {
 	switch e := e.(type) {
 	case *ast.BasicLit:
@@ -87,10 +88,10 @@ func valueOf(e ast.Expr) (string, error) {
 			return v1alpha1.Group, nil
 		}
 	}
-	return "", fmt.Errorf("%T is neither a text nor Group", e)
+	return "", fmt.Errorf("%T is neither a string literal nor Group", e)
 }
 
 var reference = regexp.MustCompile(`\[?\b(?:Reason|Event|Condition)([A-Z]\w+)\]?`)
 
-// plain names constants by what users see.
+// plain replaces names of constants by the values that users see.
 func plain(comment string) string { return reference.ReplaceAllString(comment, "`$1`") }

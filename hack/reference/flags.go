@@ -15,7 +15,7 @@ import (
 
 var flagsHead = []string{"flag", "default", "meaning"}
 
-// Flags is the section about the flags of a program.
+// Flags returns the section about the flags of a program.
 func Flags(set *flag.FlagSet) string {
 	var rows [][]string
 	set.VisitAll(func(f *flag.Flag) {
@@ -24,8 +24,8 @@ func Flags(set *flag.FlagSet) string {
 	return "## Flags\n\n" + table(flagsHead, rows)
 }
 
-// Commands has a section for each command below root that a user may call, with its help. Flags in without are not
-// repeated in each section.
+// Commands returns a section with the help of each command below root, except hidden ones. It leaves out the flags in
+// without.
 func Commands(root *cobra.Command, without ...string) string {
 	var b strings.Builder
 	for _, cmd := range root.Commands() {
@@ -58,7 +58,7 @@ func command(cmd *cobra.Command, without []string) string {
 	return text + "\n" + table(flagsHead, rows)
 }
 
-// quoted is a default value; empty ones are not shown.
+// quoted returns a default value as code, or nothing for an empty one.
 func quoted(value string) string {
 	if value == "" || value == "[]" {
 		return ""
@@ -66,12 +66,12 @@ func quoted(value string) string {
 	return code(value)
 }
 
-// usage is the help of a flag as a sentence. What looks like HTML is code.
+// usage returns the help of a flag as a sentence. It marks text in angle brackets as code, because it would be HTML.
 func usage(text string) string {
 	return sentence(regexp.MustCompile(`<[^>]*>`).ReplaceAllStringFunc(text, code))
 }
 
-// prose is help as Markdown: paragraphs are text, and indented lines are code.
+// prose converts help to Markdown: paragraphs become text, and indented lines become code.
 func prose(help string) string {
 	var blocks []string
 	for block := range strings.SplitSeq(strings.Trim(help, "\n"), "\n\n") {
@@ -90,7 +90,7 @@ func prose(help string) string {
 	return strings.Join(blocks, "\n\n") + "\n"
 }
 
-// outdented is the block without the two spaces before each line.
+// outdented removes two spaces before each line of the block.
 func outdented(block string) string {
 	lines := strings.Split(strings.Trim(block, "\n"), "\n")
 	for i := range lines {

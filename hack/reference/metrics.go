@@ -12,7 +12,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// Metrics keeps what a program registers. It is a prometheus.Registerer.
+// Metrics is a prometheus.Registerer that records the collectors of a program.
 type Metrics struct{ collectors []prometheus.Collector }
 
 // Register implements prometheus.Registerer.
@@ -29,7 +29,7 @@ func (m *Metrics) MustRegister(all ...prometheus.Collector) {
 // Unregister implements prometheus.Registerer.
 func (m *Metrics) Unregister(prometheus.Collector) bool { return false }
 
-// Page is the section about the metrics that were registered, by name.
+// Page returns the section about the registered metrics, sorted by name.
 func (m *Metrics) Page() (string, error) {
 	var rows [][]string
 	for _, c := range m.collectors {
@@ -50,7 +50,7 @@ func (m *Metrics) Page() (string, error) {
 	return "## Metrics\n\n" + table([]string{"metric", "type", "labels", "meaning"}, rows), nil
 }
 
-// kindOf is the type of a metric. A collector of our own (controllers/workload) holds gauges.
+// kindOf returns the type of a metric. Other types, such as the collector in controllers/workload, are gauges.
 func kindOf(c prometheus.Collector) string {
 	switch c := c.(type) {
 	case *prometheus.CounterVec:
@@ -85,13 +85,14 @@ func described(c prometheus.Collector) (all []*prometheus.Desc) {
 // maxLabels is more labels than any metric of memfit has.
 const maxLabels = 8
 
-// sample is a series of a metric with synthetic values: a Desc does not show its name, help and labels otherwise.
+// sample returns a series of a metric with synthetic label values: a Desc itself does not export its name, help and
+// labels.
 func sample(desc *prometheus.Desc) (*dto.MetricFamily, error) {
 	for n := range maxLabels {
 		values := slices.Repeat([]string{"any"}, n)
 		metric, err := prometheus.NewConstMetric(desc, prometheus.UntypedValue, 0, values...)
 		if err != nil {
-			continue // it has another number of labels
+			continue // the metric has another number of labels
 		}
 		registry := prometheus.NewPedanticRegistry()
 		registry.MustRegister(constant{desc, metric})
@@ -104,7 +105,7 @@ func sample(desc *prometheus.Desc) (*dto.MetricFamily, error) {
 	return nil, fmt.Errorf("%s has %d labels or more", desc, maxLabels)
 }
 
-// constant collects one metric.
+// constant is a collector of one metric.
 type constant struct {
 	desc   *prometheus.Desc
 	metric prometheus.Metric

@@ -11,7 +11,7 @@ import (
 	"github.com/memfit/memfit/test/tree"
 )
 
-// TestReference checks the pages that no program needs to be asked for.
+// TestReference checks the pages that do not depend on a program's flags or metrics.
 func TestReference(t *testing.T) {
 	Check(t, "runtimes.md", "internal/runtimes", Runtimes(read(t, "docs/guide/runtimes.md")))
 	keys, reasons := read(t, "api/v1alpha1/keys.go"), read(t, "api/v1alpha1/reasons.go")

@@ -44,19 +44,19 @@ In a pod that sets one of them, memfit reports the heap cap and sets none.
 
 `
 
-// Runtimes is the page of the table of runtimes. guide is the text of the guide, to whose sections it links.
+// Runtimes returns the page about internal/runtimes. guide is the text of the guide, whose sections it links to.
 func Runtimes(guide string) string {
 	return runtimesIntro + settingsIntro + settings(guide) + "\n" + fullHeapIntro + fullHeap(guide) + "\n" +
 		launchersIntro + launchers()
 }
 
-// settings lists what each runtime gets, and the commands that identify it.
+// settings returns a table of the settings of each runtime and the commands that identify it.
 func settings(guide string) string {
 	var rows [][]string
 	all := runtimes.All()
 	for _, r := range slices.Concat(all[1:], all[:1]) { // Auto comes last
-		byDefault, asked := split(r)
-		rows = append(rows, []string{title(guide, r), code(r.Name), codes(r.Commands), codes(byDefault), codes(asked)})
+		byDefault, onRequest := split(r)
+		rows = append(rows, []string{title(guide, r), code(r.Name), codes(r.Commands), codes(byDefault), codes(onRequest)})
 	}
 	return table([]string{
 		"runtime", "`runtime.type`", "detected by command", "set by default", "set when the profile requests it",
@@ -64,19 +64,19 @@ func settings(guide string) string {
 }
 
 // split divides the settings of a runtime into those that an empty profile sets at a limit of 1Gi, and the others.
-func split(r *runtimes.Runtime) (byDefault, asked []string) {
+func split(r *runtimes.Runtime) (byDefault, onRequest []string) {
 	f := runtimes.Facts{Limit: memory.GiB, Cgroup: memory.GiB, LimitText: memory.GiB.String()}
 	for _, k := range r.Knobs {
 		if k.Derive(f).Value != "" {
 			byDefault = append(byDefault, k.Name)
 		} else {
-			asked = append(asked, k.Name)
+			onRequest = append(onRequest, k.Name)
 		}
 	}
-	return byDefault, asked
+	return byDefault, onRequest
 }
 
-// fullHeap lists how runtimes end that reached their own heap cap.
+// fullHeap returns a table of how a runtime ends whose heap has reached its cap.
 func fullHeap(guide string) string {
 	var rows [][]string
 	for _, r := range runtimes.All() {
@@ -93,7 +93,7 @@ func fullHeap(guide string) string {
 	return table([]string{"runtime", "exit codes", "last log lines", "what raises the cap"}, rows)
 }
 
-// launchers lists the variables from which start scripts take a heap cap.
+// launchers returns a table of the variables from which start scripts take a heap cap.
 func launchers() string {
 	var rows [][]string
 	for _, r := range runtimes.All() {
@@ -104,7 +104,7 @@ func launchers() string {
 	return table([]string{"variable", "read by", "holds", "source"}, rows)
 }
 
-// title is the usual name of the runtime, as a link where the guide has a section about it.
+// title returns the usual name of the runtime, as a link if the guide has a section about it.
 func title(guide string, r *runtimes.Runtime) string {
 	for line := range strings.Lines(guide) {
 		section, is := strings.CutPrefix(strings.TrimSpace(line), "## ")

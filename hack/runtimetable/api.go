@@ -46,7 +46,7 @@ const (
 type Setting string
 `))
 
-// api is the part of the API that lists runtimes, their variants and their settings.
+// api returns the source of the API types for runtimes, their variants and their settings.
 func api(header []byte) ([]byte, error) {
 	var names, variants, settings []string
 	for _, r := range runtimes.All() {

@@ -1,8 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command runtimetable writes the enums of the API that follow from the table of runtimes, and which the CRDs repeat.
-// `make generate` runs it at the top of the tree. It imports nothing of the API, because it writes a part of it.
+// Command runtimetable generates enums of the API, which the CRDs have as well, from the table in internal/runtimes.
+// `make generate` runs it in the root of the repository. It must not import the API, because it writes a part of it.
 package main
 
 import (
@@ -11,7 +11,7 @@ import (
 	"os"
 )
 
-// apiFile is what it writes.
+// apiFile is the generated file.
 const apiFile = "api/v1alpha1/zz_generated.runtimes.go"
 
 func main() {
@@ -33,7 +33,7 @@ func run() error {
 	return replace(apiFile, source)
 }
 
-// replace keeps an equal file, so that nothing is rebuilt.
+// replace writes a file unless it has this content already, so that make rebuilds nothing.
 func replace(file string, content []byte) error {
 	if old, err := os.ReadFile(file); err == nil && bytes.Equal(old, content) {
 		return nil

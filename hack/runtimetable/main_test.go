@@ -13,8 +13,7 @@ import (
 
 const root = "../.."
 
-// TestWhatFollowsFromTheTableIsWritten: the generated file equals what the table gives.
-func TestWhatFollowsFromTheTableIsWritten(t *testing.T) {
+func TestGeneratedFileIsCurrent(t *testing.T) {
 	source, err := api(read(t, "hack/boilerplate.go.txt"))
 	if err != nil {
 		t.Fatal(err)

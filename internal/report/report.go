@@ -46,7 +46,7 @@ func KillVerb(k *memory.OOMKill) string {
 		at = " at its limit of " + k.Limit.String()
 	}
 	if k.Requested > 0 {
-		at += " (a limit of " + k.Requested.String() + " was requested and not in effect)"
+		at += " (a limit of " + k.Requested.String() + " was requested, but may not have been effective)"
 	}
 	switch k.Kind {
 	case memory.OOMChildProcess:
@@ -56,9 +56,9 @@ func KillVerb(k *memory.OOMKill) string {
 	case memory.OOMHeapAbort:
 		at = ""
 		if k.Limit > 0 {
-			at = " (heap cap, under a limit of " + k.Limit.String() + ")"
+			at = " (the limit is " + k.Limit.String() + ")"
 		}
-		return "exited because its runtime's heap was full" + at
+		return "exited because its heap reached the runtime's heap cap" + at
 	case memory.OOMPodLimit:
 		return "was OOM-killed at the pod's limit"
 	case memory.OOMSuspected:
@@ -68,10 +68,11 @@ func KillVerb(k *memory.OOMKill) string {
 	}
 }
 
-// Stall describes a stall in one line: "Container app has stalled at limit 256Mi since 08:20:13Z: 235Mi ...".
+// Stall describes a stall in one line: "Container app has been stalled at its limit of 256Mi since 08:20:13Z: 235Mi
+// ...".
 func Stall(s *memory.Stall) string {
 	head := fmt.Sprintf(
-		"Container %s has stalled at limit %s since %s", s.Container.Container, s.Limit, format.Time(s.Since),
+		"Container %s has been stalled at its limit of %s since %s", s.Container.Container, s.Limit, format.Time(s.Since),
 	)
 	if !s.Ended.IsZero() {
 		head = fmt.Sprintf("Container %s stalled at its limit of %s from %s to %s",
@@ -87,7 +88,8 @@ func Stall(s *memory.Stall) string {
 			"memory is not the bottleneck",
 			s.Limit, s.RaisedTo, s.Faults, s.FaultsAfter)
 	case s.RaisedTo > 0 && !s.Ended.IsZero():
-		text += fmt.Sprintf("; ended after the raise to %s (%d major faults a second)", s.RaisedTo, s.FaultsAfter)
+		text += fmt.Sprintf("; it ended after the limit was raised to %s (%d major faults a second since then)",
+			s.RaisedTo, s.FaultsAfter)
 	case s.RaisedTo > 0:
 		text += "; the limit was raised to " + s.RaisedTo.String()
 	}
@@ -98,11 +100,11 @@ func Stall(s *memory.Stall) string {
 }
 
 // NodeRanOut is the advice about a kill on a node that had run out of memory.
-const NodeRanOut = "its node ran out of memory, and the container reached no limit: raise the request, so that the " +
-	"scheduler reserves the memory in use, or find what fills the node"
+const NodeRanOut = "its node ran out of memory, and the container did not reach its limit: raise the request, so that " +
+	"the scheduler reserves the memory in use, or find what fills the node"
 
-// Advice returns what to do about a kind of kill. runtime is a name of v1alpha1, or empty. capSetBy is an instruction
-// to change the text that sets the heap cap; empty: the text is unknown.
+// Advice returns what to do about a kind of kill. runtime is a name of v1alpha1, or empty. capSetBy says how to raise
+// the heap cap where it is set, for example in an environment variable; empty: it is unknown where.
 func Advice(kind memory.OOMKind, runtime, capSetBy string) string {
 	switch kind {
 	case memory.OOMMainProcess:

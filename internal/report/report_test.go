@@ -18,10 +18,10 @@ func TestKill(t *testing.T) {
 			Container: app, Limit: 256 * memory.MiB, Peak: 251 * memory.MiB, Uptime: 250 * time.Second,
 			Why: "OOMKilled, exit 137", Account: "no data",
 		},
-		"Container app was OOM-killed at its limit of 64Mi (a limit of 96Mi was requested and not in effect)": {
+		"Container app was OOM-killed at its limit of 64Mi (a limit of 96Mi was requested, but may not have been effective)": {
 			Container: app, Limit: 64 * memory.MiB, Requested: 96 * memory.MiB,
 		},
-		"Container app exited because its runtime's heap was full (heap cap, under a limit of 64Mi)": {
+		"Container app exited because its heap reached the runtime's heap cap (the limit is 64Mi)": {
 			Container: app, Kind: memory.OOMHeapAbort, Limit: 64 * memory.MiB,
 		},
 	} {
@@ -34,7 +34,7 @@ func TestKill(t *testing.T) {
 func TestStall(t *testing.T) {
 	since := time.Date(2026, 11, 20, 8, 20, 13, 0, time.UTC)
 	s := memory.Stall{Container: memory.ContainerRef{Container: "app"}, Since: since, Limit: 256 * memory.MiB}
-	going := "Container app has stalled at limit 256Mi since 2026-11-20T08:20:13Z: " + s.Why()
+	going := "Container app has been stalled at its limit of 256Mi since 2026-11-20T08:20:13Z: " + s.Why()
 	if got := Stall(&s); got != going {
 		t.Errorf("got %q, want %q", got, going)
 	}

@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	// turnShare is the least rise and fall of a turn: limit/turnShare, and at least 1 MiB.
+	// turnShare: demand must rise and then fall by at least limit/turnShare, and 1 MiB, for its peak to be a turn.
 	turnShare = 32
-	// levelShare is the tolerance of levels: limit/levelShare.
+	// levelShare: a turn is at the current demand if it is at most limit/levelShare below it.
 	levelShare = 64
 	// turnHours is the number of hours with a stored highest turn: enough for daily jobs.
 	turnHours = 24
 )
 
-// turns has the highest level of each hour at which demand fell by itself, as after a garbage collection. Lower turns
-// between two bursts do not predict the next burst.
+// turns has the highest turn of each hour: a peak of demand that ended by itself, as with a garbage collection. Lower
+// turns of that hour say nothing about the next burst.
 type turns struct {
 	highest   [turnHours]memory.Bytes // by hour since 1970, modulo turnHours
 	hour      int64                   // the hour of the newest reading
@@ -58,7 +58,7 @@ func (t *turns) forget(hour int64) {
 	}
 }
 
-// turned reports whether demand fell by itself before at a level from the current demand up to the limit.
+// turned reports whether demand has fallen by itself from a level between the current demand and the limit.
 func (t *turns) turned(p *Prediction) bool {
 	return slices.ContainsFunc(t.highest[:], func(highest memory.Bytes) bool {
 		return highest < p.Limit && highest.Plus(p.Limit/levelShare) >= p.Demand

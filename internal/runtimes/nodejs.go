@@ -20,7 +20,7 @@ var _ = row(&Runtime{
 	Name: "NodeJS", Title: "Node.js", Order: 2,
 	Images:   []Image{{Name: "node", Tagged: true}},
 	Commands: []string{"node", "nodejs"},
-	Marks: []Mark{ // checked with 18 to 26 from npm, and Debian's
+	Marks: []Mark{ // checked with the npm packages of 18 to 26, and Debian's package
 		{Program: true, Symbol: nodeStart, Versions: nodeVersions},
 		{File: "libnode.so*", Versions: nodeVersions},
 	},
@@ -43,8 +43,8 @@ var _ = row(&Runtime{
 			Form:   `^--max-semi-space-size=[1-9][0-9]{0,2}$`,
 			Derive: nodeSemiSpace,
 		},
-	}, glibc(0, "", "MALLOC_ARENA_MAX is not set by default: arenaMax: 2 reduced one service from 350 to 280 MiB "+
-		"(article 1), but raised a zlib burst from 200 to 340 MB. Try it on one replica first")...),
+	}, glibc(0, "", "MALLOC_ARENA_MAX is not set by default, because its effect varies: arenaMax 2 reduced one "+
+		"service from 350 to 280 MiB, but raised a burst of zlib from 200 to 340 MB. Try it on one replica first")...),
 	Growth: func(f Facts, set bool) Growth {
 		percent := percentOr(f.Tuning, nodePercent)
 		if !set {
@@ -72,10 +72,10 @@ var _ = row(&Runtime{
 		{Before: V(0, 6, 8), Text: "Node.js before 0.6.8 keeps a slab per UDP packet, so memory grows with traffic: upgrade",
 			Source: "node-v0.x-archive#2522"},
 		{Since: V(12), Before: V(20, 3),
-			Text: "Node.js before 20.3 does not see the memory limit on cgroup v2 and sizes its heap by the node (2 to 4 " +
-				"GiB): keep the injected cap, or upgrade", Source: "nodejs/node#47259"},
+			Text: "Node.js before 20.3 does not see the memory limit on cgroup v2 and sizes its heap by the machine's " +
+				"memory, up to 2 to 4 GiB: keep the injected cap, or upgrade", Source: "nodejs/node#47259"},
 		{Since: V(24), Text: "Node.js 24 and later use semi-spaces four times as large (16 MiB at 1Gi, 64 MiB from 3Gi), " +
-			"three of them on top of the old space: nodejs.semiSpace: 16Mi brings that back for limits up to 2Gi",
+			"three of them on top of the old space: nodejs.semiSpace restores the earlier size (4Mi at 1Gi, 16Mi from 3Gi)",
 			Source: "measured"},
 	},
 })
@@ -83,7 +83,7 @@ var _ = row(&Runtime{
 // nodeStart is the symbol of int node::Start(int, char**).
 const nodeStart = "_ZN4node5StartEiPPc"
 
-// nodeVersions finds the version in constants of the program: in process.release.sourceUrl, or by itself.
+// nodeVersions finds the version in constants of the program: in process.release.sourceUrl, or as a string of its own.
 var nodeVersions = []VersionAt{
 	{Text: regexp.MustCompile(`node-v(\d+\.\d+\.\d+)\.tar\.gz`)},
 	{Text: regexp.MustCompile(`\x00v(\d+\.\d+\.\d+)\x00`)},
@@ -96,7 +96,7 @@ const (
 	nodePercent = 75 // recommended by Node's documentation: 1536 MiB on a 2 GiB machine
 	// nodeBare is the memory of an idle process besides its heap: 41 to 45 MiB measured, plus a margin.
 	nodeBare = 60 * memory.MiB
-	// nodeLimitMin and nodeOldMin are the least limit and cap. A smaller cap replaces a rare OOM kill by a certain heap
+	// nodeLimitMin and nodeOldMin are the least limit and cap. A smaller cap trades a rare OOM kill for a certain heap
 	// abort (exit 134).
 	nodeLimitMin = 192 * memory.MiB
 	nodeOldMin   = 96 * memory.MiB
@@ -113,8 +113,8 @@ func processManager(program string) Sign {
 
 // overridesWorkers is the skip reason for flags that override resourceLimits of worker threads. A worker with a limit
 // of 64 MB had a heap of 112 MiB without the flag, and 429 MiB with --max-old-space-size=381 (measured, 20).
-const overridesWorkers = "the profile sets limits of their own for worker threads (nodejs.workerThreads: " +
-	"OwnLimits), and V8 prefers the flag to them (nodejs/node#43991)"
+const overridesWorkers = "the profile declares that worker threads have their own limits (nodejs.workerThreads: " +
+	"OwnLimits), which the flag would override (nodejs/node#43991)"
 
 func nodeOldSpace(f Facts) Verdict {
 	switch {
@@ -136,7 +136,7 @@ func nodeSemiSpace(f Facts) Verdict {
 	case mib < 1 || mib > 128:
 		return skipf("semiSpace %s is outside 1Mi to 128Mi", f.Tuning.SemiSpace)
 	case !nodeKnowsSemiSpace(f.Version):
-		return skip("Node.js before 18.13 does not start with it: declare runtime.version (18.13, or 20 and later) to get it")
+		return skip("only Node.js 18.13 and later, except 19, starts with it: declare runtime.version to get it")
 	}
 	return set(fmt.Sprintf("%s=%d", semiSpaceFlag, mib), "nodejs.semiSpace of the profile")
 }
@@ -146,8 +146,8 @@ func nodeKnowsSemiSpace(v Version) bool {
 }
 
 // semiSpace returns the size of a semi-space of Node.js: the user's or the profile's, otherwise V8's default. The
-// default is 1 MiB for limits up to 512Mi. Above, it is 1/128 of half the limit, rounded up to a power of two, at most
-// 16 MiB; in Node.js 24 and later, and for an unknown version, 1/32, at most 64 MiB.
+// default is 1 MiB for limits up to 512Mi. Above that, it is 1/128 of half the limit, rounded up to a power of two, at
+// most 16 MiB; in Node.js 24 and later, and for an unknown version, 1/32, at most 64 MiB.
 func semiSpace(f Facts) memory.Bytes {
 	if own, err := strconv.Atoi(f.Own[semiSpaceFlag]); err == nil && own > 0 && own <= 1024 {
 		return memory.Bytes(own) * memory.MiB
@@ -166,8 +166,8 @@ func semiSpace(f Facts) memory.Bytes {
 	return min(1<<bits.Len64(uint64((seen/2/share).CeilTo(memory.MiB)-1)), most) //nolint:gosec // at least 1 MiB
 }
 
-// nodeCapGain returns the gain of memfit's heap cap. The least is the excess of the old generation above the cap. Below
-// the cap, how much V8 collects is unpredictable.
+// nodeCapGain returns the gain of memfit's heap cap. It is at least the excess of the old generation above the cap.
+// Below the cap, how much V8 collects is unpredictable.
 func nodeCapGain(p Process, a amounts.Usage) (Gain, bool) {
 	const lower = "; with a lower one (heapLimit in the profile) V8 collects earlier"
 	old := a.Bytes(amounts.OldInUse)
@@ -201,7 +201,7 @@ func nodeYoungGain(p Process, a amounts.Usage) (Gain, bool) {
 	const kept = 3 * 16 * memory.MiB
 	young := a.Bytes(amounts.YoungResident)
 	if young <= kept {
-		return exactGain(0, "the young generation takes %s, and with the setting it may take %s", young, kept)
+		return exactGain(0, "the young generation takes only %s; with the setting it may take up to %s", young, kept)
 	}
 	return exactGain(young-kept, "the young generation takes %s, and with the setting at most %s", young, kept)
 }
@@ -213,15 +213,15 @@ func splitNode(value string) (words []string, hazard string) {
 	words, closed := splitWords(value, " ", `"`, true)
 	switch {
 	case strings.ContainsRune(value, '\n'):
-		hazard = "contains a newline, which Node.js does not take as a separator and refuses to start with: write it on " +
-			"one line (YAML: use >- instead of |)"
+		hazard = "contains a newline, which Node.js does not treat as a separator, so it does not start: write it on one " +
+			"line (YAML: use >- instead of |)"
 	case strings.ContainsRune(value, '\t'):
-		hazard = "contains a tab, which Node.js does not take as a separator and refuses to start with: use spaces"
+		hazard = "contains a tab, which Node.js does not treat as a separator, so it does not start: use spaces"
 	case strings.ContainsRune(value, '\r'):
-		hazard = "contains a carriage return, which Node.js does not take as a separator: save the manifest with Unix " +
-			"line ends"
+		hazard = "contains a carriage return, which Node.js does not treat as a separator: save the manifest with Unix " +
+			"line endings"
 	case !closed:
-		hazard = "has a \" that is not closed or a \\ that escapes nothing, which stops Node.js at start: close the quote"
+		hazard = "has an unclosed \" or a \\ at its end, so Node.js does not start: close the quote, or remove the \\"
 	}
 	return words, hazard
 }

@@ -10,11 +10,11 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// heapFull is the fraction of its maximum from which a heap counts as full, so that it would use a larger maximum.
+// heapFull: a heap that uses this fraction of its maximum counts as full. It would probably use a larger maximum.
 const heapFull = 0.75
 
-// heapCost returns the collection cost of a JVM's heap size, and for Serial the saving with a larger heap. There is no
-// gain of memory.
+// heapCost returns the collection cost of a JVM's heap size, and for Serial the saving with a larger heap. The
+// Gain frees no memory; it only has a Cost.
 func heapCost(p Process, a amounts.Usage) (Gain, bool) {
 	share, _ := collectorShare(a)
 	cost := Cost{Collector: share}
@@ -24,7 +24,7 @@ func heapCost(p Process, a amounts.Usage) (Gain, bool) {
 	cost.Saved = cost.Collector * serialOf(a).saved(heapGrowth(a, p.Limit))
 	onlyYoung := a.Details[amounts.YoungCollections] > 0 && a.Details[amounts.FullCollections] == 0
 	full := float64(a.Resident()) >= heapFull*float64(a.Bytes(amounts.MaxHeapSize))
-	if cost.Saved == 0 && (onlyYoung || !full) {
+	if cost.Saved == 0 && (onlyYoung || !full) { // without a known saving, only a full heap may use a larger limit
 		return noGain()
 	}
 	g, ok := exactGain(0, "%s", cost)
@@ -37,7 +37,7 @@ func heapCost(p Process, a amounts.Usage) (Gain, bool) {
 func heapGrowth(a amounts.Usage, limit memory.Bytes) float64 {
 	heap := float64(a.Bytes(amounts.MaxHeapSize))
 	now, then := heapShare(a, limit), heapShare(a, limit.Plus(MoreLimit))
-	const rounded = 2 * float64(memory.MiB) // the JVM rounds the heap up to a multiple
+	const rounded = 2 * float64(memory.MiB) // the JVM rounds the heap up to its alignment
 	if limit == 0 || a.Details[amounts.HeapFollowsMemory] != 1 || now <= 0 ||
 		math.Abs(now-heap) > max(rounded, 0.02*heap) {
 		return 1
@@ -46,7 +46,7 @@ func heapGrowth(a amounts.Usage, limit memory.Bytes) float64 {
 }
 
 // heapShare returns the maximum heap that HotSpot derives from a limit, in bytes (set_heap_size in
-// runtime/arguments.cpp).
+// runtime/arguments.cpp). The RAM percentages are in hundredths of a percent.
 func heapShare(a amounts.Usage, limit memory.Bytes) float64 {
 	const least = 125 * memory.MiB
 	small := float64(limit) * float64(a.Details[amounts.MinRAMPercentage]) / 10000
@@ -80,25 +80,25 @@ func (s serial) saved(growth float64) float64 {
 	if growth <= 1 || s.live == 0 || s.full == 0 || s.young+s.full < minCollections || s.eden == 0 || s.fullTime == 0 {
 		return 0
 	}
-	// Between two full collections, through bytes are allocated in eden, and a part of them fills space in the old
-	// generation.
-	through, space := s.eden*s.young/s.full, s.old-s.live
-	if space > through {
+	// Between two full collections, the fraction moved of the bytes allocated in eden fills the old generation.
+	inEden, oldFree := s.eden*s.young/s.full, s.old-s.live
+	if oldFree > inEden {
 		return 0 // full collections have other causes than a full old generation
 	}
 	moved := 1.0
-	if space > 0 {
-		moved = space / through
+	if oldFree > 0 {
+		moved = oldFree / inEden
 	}
-	larger := s.old*growth - s.live
-	allocated, then := s.eden+space/moved, s.eden*growth+larger/moved
-	if allocated <= 0 || then <= allocated {
+	// A cycle is the bytes allocated from one full collection to the next: they fill the old generation, and then eden.
+	largerFree := s.old*growth - s.live
+	cycle, longerCycle := s.eden+oldFree/moved, s.eden*growth+largerFree/moved
+	if cycle <= 0 || longerCycle <= cycle {
 		return 0
 	}
 	perByte := 0.0 // the time of young collections per allocated byte
 	if s.young > 0 {
 		perByte = s.youngTime / (s.young * s.eden)
 	}
-	cost := s.full * allocated / then * (s.fullTime/s.full + max(larger, 0)/moved*perByte)
+	cost := s.full * cycle / longerCycle * (s.fullTime/s.full + max(largerFree, 0)/moved*perByte)
 	return max(0, 1-cost/(s.youngTime+s.fullTime))
 }

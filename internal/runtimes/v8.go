@@ -55,8 +55,8 @@ func (e v8) oldSpace(f Facts) Verdict {
 	return e.checked(f, old, why)
 }
 
-// requested returns the flag for the profile's value, or a skip if the value does not fit below the limit together with
-// the memory besides the old space.
+// requested returns the flag for the profile's value, or a skip if the value plus the memory outside the old space
+// exceeds the limit.
 func (e v8) requested(f Facts, old memory.Bytes, why string) Verdict {
 	if bad := badHeapLimit(f.Tuning.HeapLimit); bad != "" {
 		return skip(bad)
@@ -64,7 +64,7 @@ func (e v8) requested(f Facts, old memory.Bytes, why string) Verdict {
 	young := 3 * e.semiSpace
 	if need := old.Plus(young).Plus(nodeBare); f.Limit > 0 && need > f.Limit {
 		return skipf("%s (%s) plus %s of semi-spaces and about %s for the rest of %s exceeds the limit of %s: lower "+
-			"it, or raise the limit", old, why, young, nodeBare, e.name, f.LimitText)
+			"heapLimit, or raise the limit", old, why, young, nodeBare, e.name, f.LimitText)
 	}
 	return e.checked(f, old, why)
 }

@@ -38,9 +38,6 @@ func ParseVersion(text string) Version {
 		}
 		v.parts[v.n], v.n = n, v.n+1
 	}
-	if v.n == 4 && v.parts[0] == 8 && v.parts[1] == 0 && v.parts[2] == 0 { // "1.8.0_191"
-		return V(8, 0, v.parts[3])
-	}
 	return v
 }
 

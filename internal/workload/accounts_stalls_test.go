@@ -94,7 +94,7 @@ func TestAnAgentTellsOfAStall(t *testing.T) {
 	later := at.Add(4 * time.Minute)
 	next, e := Step(state, seen("node-1", sawStall(at)), later)
 	if notes := eventsOf(e, v1alpha1.EventStallExplained); len(notes) != 1 ||
-		!strings.HasPrefix(notes[0], "Container app has stalled at limit 512Mi since ") ||
+		!strings.HasPrefix(notes[0], "Container app has been stalled at its limit of 512Mi since ") ||
 		!strings.HasSuffix(notes[0], wantStallAccount) {
 		t.Errorf("%q", notes)
 	}

@@ -19,16 +19,19 @@ import (
 )
 
 const (
-	// urgentPercent of the limit is the least demand of an instance whose readings are examined beside the history.
+	// urgentPercent: the latest readings of an instance are examined in addition to the history if its demand is at least
+	// this percentage of the limit.
 	urgentPercent = 70
-	// urgentSpan is the least period of these readings in real time, because a starting application also fills memory.
+	// urgentSpan is the least period of these readings, because a starting application also fills memory. It is real time
+	// even if evidence is compressed (package period).
 	urgentSpan = 5 * time.Minute
 	// nearLimitPercent of the limit is the demand from which growth counts even during the warm-up of ten minutes (see
 	// package shape): a steadily growing instance could be killed within minutes.
 	nearLimitPercent = 85
 )
 
-// replicas returns the RSS of pods. It omits pods with only a working set, because page cache makes replicas differ.
+// replicas returns the lowest recent demand of each pod, so that a burst does not make it an outlier. It omits pods
+// with only a working set, because page cache makes replicas differ.
 func (st *State) replicas(container string, pods []*corev1.Pod) []shape.Replica {
 	var all []shape.Replica
 	for _, pod := range pods {
@@ -59,7 +62,7 @@ func (st *State) urgent(container string, pods []*corev1.Pod, limit memory.Bytes
 	for _, pod := range pods {
 		in := st.instanceIn(pod, container)
 		if in == nil || in.recent.workingSetOnly || limit == 0 || in.recent.now() < limit.Percent(urgentPercent) ||
-			!in.recent.rises() { // has at least five points if true
+			!in.recent.rises() { // otherwise there are at least five points
 			continue
 		}
 		i := in.recent.instance(refOf(pod, container), in.started.Time())
@@ -93,7 +96,7 @@ func Drifts(s shape.Shape) bool {
 	return s.Confidence != memory.Low && (s.Kind == shape.Climb || s.Kind == shape.StepRetention)
 }
 
-// outliersIn returns the pods that use far more than their replicas in any container, sorted, without duplicates.
+// outliersIn returns the pods that use far more than the other replicas in any container, sorted, without duplicates.
 func outliersIn(status *v1alpha1.MemoryRecommendationStatus) []string {
 	var all []string
 	for i := range status.Containers {
@@ -105,7 +108,7 @@ func outliersIn(status *v1alpha1.MemoryRecommendationStatus) []string {
 	return slices.Compact(all)
 }
 
-// shapeEvents returns the Events about new drift and new outliers, and sets Drifting and Outliers of now.
+// shapeEvents returns the Events about new drift and new outliers, and sets now.Drifting and now.Outliers.
 func (st *State) shapeEvents(s *Snapshot, v *result, now *announced) (all []Event) {
 	now.Outliers = outliersIn(&v.status)
 	drift := meta.FindStatusCondition(v.status.Conditions, v1alpha1.ConditionDriftDetected)
@@ -127,7 +130,7 @@ func (st *State) shapeEvents(s *Snapshot, v *result, now *announced) (all []Even
 			}
 		}
 	}
-	// Keep reported outliers without data, for example after a start of memfit.
+	// Keep reported outliers that cannot be compared yet, for example after memfit was restarted.
 	for _, name := range st.Outliers {
 		if !slices.Contains(now.Outliers, name) && !v.compared(name) &&
 			slices.ContainsFunc(s.Governed, func(p *corev1.Pod) bool { return p.Name == name }) {
@@ -141,8 +144,8 @@ func (st *State) shapeEvents(s *Snapshot, v *result, now *announced) (all []Even
 }
 
 const (
-	// shapePart is the divisor of the history's length that gives the validity of a computed shape. Computing a shape is
-	// expensive: it compares all pairs of a few hundred points.
+	// shapePart: a computed shape is valid for 1/shapePart of the history's length, because computing one is expensive: it
+	// compares all pairs of a few hundred points.
 	shapePart = 24
 	maxShape  = 5 * period.Minute // longest validity
 )

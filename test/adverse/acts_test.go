@@ -36,7 +36,7 @@ type trial struct {
 	namespace string
 	began     time.Time
 	record    *record
-	// failures are the bounds of its second act (workload.then) that were exceeded.
+	// failures are the exceeded bounds of workload.then.
 	failures []string
 }
 
@@ -44,40 +44,41 @@ func (s *trial) fail(format string, args ...any) {
 	s.failures = append(s.failures, fmt.Sprintf(format, args...))
 }
 
-// await records the workload until done returns true. After the workload's time it records a failure and returns false.
+// await reads the workload's state until done returns true. After the workload's time it records a failure and returns
+// false.
 func (s *trial) await(ctx context.Context, t *testing.T, what string, done func(pods []corev1.Pod) bool) bool {
 	t.Helper()
 	for began := time.Now(); ; time.Sleep(2 * time.Second) {
-		s.look(ctx, t)
-		if done(s.record.seen) {
+		s.read(ctx, t)
+		if done(s.record.lastPods) {
 			return true
 		}
-		if within := s.workload.within + s.record.heldUp(); time.Since(began) > within {
+		if within := s.workload.within + s.record.extraTime(); time.Since(began) > within {
 			s.fail("%s: not within %s", what, within)
 			return false
 		}
-		s.record.deleteAsTold(ctx, t, s.namespace)
+		s.record.deleteAsAdvised(ctx, t, s.namespace)
 	}
 }
 
-// watch records the workload for the whole span.
+// watch reads the workload's state repeatedly for the whole span.
 func (s *trial) watch(ctx context.Context, t *testing.T, span time.Duration) {
 	t.Helper()
 	for began := time.Now(); time.Since(began) < span; time.Sleep(2 * time.Second) {
-		s.look(ctx, t)
+		s.read(ctx, t)
 	}
 }
 
-func (s *trial) look(ctx context.Context, t *testing.T) {
+func (s *trial) read(ctx context.Context, t *testing.T) {
 	t.Helper()
-	if err := s.record.look(ctx, s.workload, s.namespace, s.began); err != nil {
+	if err := s.record.read(ctx, s.workload, s.namespace, s.began); err != nil {
 		t.Fatalf("reading namespace %s: %v", s.namespace, err)
 	}
 }
 
-// raised reports whether all replicas have a higher limit than their template and were ready for a while.
+// raised reports whether the workload is healthy and all pods have a higher limit than their template.
 func (s *trial) raised(pods []corev1.Pod) bool {
-	return s.record.wellAfter > 0 && !slices.ContainsFunc(pods, func(p corev1.Pod) bool {
+	return s.record.healthyAfter > 0 && !slices.ContainsFunc(pods, func(p corev1.Pod) bool {
 		return sizeOf(&p).Limit <= s.workload.limit
 	})
 }
@@ -89,7 +90,7 @@ func sizeOf(p *corev1.Pod) memory.Size {
 	}
 }
 
-// kills returns how often containers of a pod ended: their restarts, or 1 for one that did not restart yet.
+// kills returns how often containers of a pod ended: their restarts, or 1 for one that has not restarted yet.
 func kills(p *corev1.Pod) (n int32) {
 	for _, c := range p.Status.ContainerStatuses {
 		if c.RestartCount == 0 && (c.State.Terminated != nil || c.LastTerminationState.Terminated != nil) {
@@ -100,7 +101,7 @@ func kills(p *corev1.Pod) (n int32) {
 	return n
 }
 
-// readySince returns when a pod became ready; false: it is not ready.
+// readySince returns when a pod became ready, or false if it is not ready.
 func readySince(p *corev1.Pod) (at time.Time, found bool) {
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue && p.DeletionTimestamp == nil {
@@ -110,13 +111,13 @@ func readySince(p *corev1.Pod) (at time.Time, found bool) {
 	return time.Time{}, false
 }
 
-// releaseRaisesLimit deploys a version that needs more memory and whose template specifies it.
+// releaseRaisesLimit deploys a version that needs more memory, with a higher limit in its template.
 func releaseRaisesLimit(ctx context.Context, t *testing.T, s *trial) {
 	if !s.await(ctx, t, "v1 was raised", s.raised) {
 		return
 	}
-	if s.record.died() == 0 {
-		t.Fatal("v1 was not OOM-killed, so the scenario shows nothing")
+	if s.record.restartCount() == 0 {
+		t.Fatal("v1 was not OOM-killed: the scenario did not happen")
 	}
 	const need = "600"
 	limit, request := 1024*mi, 640*mi
@@ -139,11 +140,11 @@ func releaseRaisesLimit(ctx context.Context, t *testing.T, s *trial) {
 	if err := k8s.Patch(ctx, &d, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
 	}
-	died := map[types.UID]int32{}
+	killed := map[types.UID]int32{}
 	s.await(ctx, t, "the rollout of v2", func(pods []corev1.Pod) bool {
 		for i := range pods {
 			if isNew(pods[i]) {
-				died[pods[i].UID] = kills(&pods[i])
+				killed[pods[i].UID] = kills(&pods[i])
 			}
 		}
 		return len(pods) == s.workload.replicas && !slices.ContainsFunc(pods, func(p corev1.Pod) bool {
@@ -152,31 +153,30 @@ func releaseRaisesLimit(ctx context.Context, t *testing.T, s *trial) {
 		})
 	})
 	s.watch(ctx, t, 45*time.Second)
-	for i := range s.record.seen {
-		if p := s.record.seen[i]; isNew(p) {
-			died[p.UID] = kills(&p)
+	for i := range s.record.lastPods {
+		if p := s.record.lastPods[i]; isNew(p) {
+			killed[p.UID] = kills(&p)
 		}
 	}
 	pods := slices.DeleteFunc(created(), func(p corev1.Pod) bool { return !isNew(p) })
 	if len(pods) < s.workload.replicas {
-		t.Fatalf("the watch saw %d pods of v2 created, and there are %d", len(pods), s.workload.replicas)
+		t.Fatalf("the watch reported %d new pods of v2, want at least %d", len(pods), s.workload.replicas)
 	}
 	for i := range pods {
 		p := &pods[i]
 		if size := sizeOf(p); size.Limit < limit || size.Request < request {
-			s.fail("pod %s of v2 was created with limit %s and request %s, its template has %s and %s", p.Name, size.Limit,
+			s.fail("pod %s of v2 was created with limit %s and request %s, but its template has %s and %s", p.Name, size.Limit,
 				size.Request, limit, request)
 		}
 	}
-	for uid, n := range died {
+	for uid, n := range killed {
 		if n > 0 {
-			s.fail("pod %s of v2 was killed %s, at most 0 may be", uid, format.Count(n, "time"))
+			s.fail("pod %s of v2 was killed %s, want none", uid, format.Count(n, "time"))
 		}
 	}
 }
 
-// createdPods collects the pods of a namespace as they were when they were created: memfit may resize them in the next
-// second.
+// createdPods returns a function that returns all pods as they were at their creation, before memfit resizes them.
 func createdPods(ctx context.Context, t *testing.T, namespace string) func() []corev1.Pod {
 	t.Helper()
 	w, err := clientset.CoreV1().Pods(namespace).Watch(ctx, metav1.ListOptions{LabelSelector: "app=" + appName})
@@ -203,52 +203,52 @@ func createdPods(ctx context.Context, t *testing.T, namespace string) func() []c
 }
 
 const (
-	// burstAnnotation on a pod is when its program exceeds the limit, in seconds since 1970. A downward API volume gives
-	// it to the program, so that replicas that run already burst in the same second.
+	// burstAnnotation on a pod is the time at which its program exceeds the limit, in seconds since 1970. The program
+	// reads it from a downward API volume, so that running replicas burst in the same second.
 	burstAnnotation = "adverse-burst"
-	// burstIn is how long kubelets get to update that volume in every pod.
+	// burstIn is the time for kubelets to update that volume in every pod.
 	burstIn = 15 * time.Second
-	// burstReady and burstRestarts bound a burst of all replicas.
+	// burstReady and burstRestarts bound the recovery from a burst of all replicas.
 	burstReady    = 20 * time.Second
 	burstRestarts = 40
 )
 
-// simultaneous has all replicas exceed their limit in the same second.
+// simultaneous makes all replicas exceed their limit in the same second.
 func simultaneous(ctx context.Context, t *testing.T, s *trial) {
-	if !s.await(ctx, t, "all replicas ran", func([]corev1.Pod) bool { return s.record.wellAfter > 0 }) {
+	if !s.await(ctx, t, "all replicas ran", func([]corev1.Pod) bool { return s.record.healthyAfter > 0 }) {
 		return
 	}
-	if s.record.died() > 0 {
-		t.Fatal("replicas were killed before the burst, so the scenario shows nothing")
+	if s.record.restartCount() > 0 {
+		t.Fatal("replicas were killed before the burst: the scenario did not happen")
 	}
 	at := time.Now().Add(burstIn).Truncate(time.Second)
-	for i := range s.record.seen {
-		patch(t, &s.record.seen[i], fmt.Sprintf(`{"metadata":{"annotations":{%q:"%d"}}}`, burstAnnotation, at.Unix()))
+	for i := range s.record.lastPods {
+		patch(t, &s.record.lastPods[i], fmt.Sprintf(`{"metadata":{"annotations":{%q:"%d"}}}`, burstAnnotation, at.Unix()))
 	}
 	s.watch(ctx, t, time.Until(at))
-	s.record.wellAfter, s.record.since = 0, time.Now()
+	s.record.healthyAfter, s.record.since = 0, time.Now()
 	if !s.await(ctx, t, "all replicas were raised and ready", s.raised) {
 		return
 	}
-	last, starts := lastReady(s.record.seen, at)
-	restarts := s.record.died()
+	last, starts := lastReady(s.record.lastPods, at)
+	restarts := s.record.restartCount()
 	if restarts == 0 {
-		t.Fatal("no replica was killed, so the scenario shows nothing")
+		t.Fatal("no replica was killed: the scenario did not happen")
 	}
 	s.record.notes = append(s.record.notes, fmt.Sprintf(
 		"the last replica ready after %s (bound %s, of which %s for the start of a container), %d restarts (bound %d)", last,
 		burstReady+starts, starts, restarts, burstRestarts,
 	))
 	if last > burstReady+starts {
-		s.fail("the last replica was ready after %s, at most %s may pass", last, burstReady+starts)
+		s.fail("the last replica was ready after %s, at most %s allowed", last, burstReady+starts)
 	}
 	if restarts > burstRestarts {
-		s.fail("%d restarts, at most %d may be", restarts, burstRestarts)
+		s.fail("%d restarts, at most %d allowed", restarts, burstRestarts)
 	}
 }
 
-// lastReady returns how long after the burst the last pod was ready, and the longest time that the node took to start a
-// container again. The latter counts containers with one restart only, because the kubelet backs off before the next.
+// lastReady returns the time from the burst until the last pod was ready, and the longest time that the node took to
+// restart a container. The latter only counts containers with one restart, because further restarts include back-off.
 func lastReady(pods []corev1.Pod, burst time.Time) (last, starts time.Duration) {
 	for i := range pods {
 		since, _ := readySince(&pods[i])
@@ -284,7 +284,7 @@ func pauseThenReschedule(ctx context.Context, t *testing.T, s *trial) {
 		t.Fatal(err)
 	}
 	var next corev1.Pod
-	if !s.await(ctx, t, "the StatefulSet created the pod again", func(pods []corev1.Pod) bool {
+	if !s.await(ctx, t, "the StatefulSet recreated the pod", func(pods []corev1.Pod) bool {
 		i := slices.IndexFunc(pods, func(p corev1.Pod) bool { return p.Name == before.Name && p.UID != before.UID })
 		if i >= 0 {
 			next = pods[i]
@@ -294,25 +294,25 @@ func pauseThenReschedule(ctx context.Context, t *testing.T, s *trial) {
 		return
 	}
 	if had, has := sizeOf(&before), sizeOf(&next); has.Limit < had.Limit || has.Request < had.Request {
-		s.fail("%s came back with limit %s and request %s, its predecessor had %s and %s", next.Name, has.Limit, has.Request,
-			had.Limit, had.Request)
+		s.fail("%s was recreated with limit %s and request %s, but its predecessor had %s and %s", next.Name, has.Limit,
+			has.Request, had.Limit, had.Request)
 	}
 	s.watch(ctx, t, time.Minute)
 	if err := k8s.Get(ctx, key, &next); err != nil {
 		t.Fatal(err)
 	}
 	if n := kills(&next); n > 0 {
-		s.fail("%s was killed %s within a minute of its return, at most 0 may be", next.Name, format.Count(n, "time"))
+		s.fail("%s was killed %s within a minute after it was recreated, want none", next.Name, format.Count(n, "time"))
 	}
 	if _, ok := readySince(&next); !ok {
-		s.fail("%s was not ready a minute after its return", next.Name)
+		s.fail("%s was not ready a minute after it was recreated", next.Name)
 	}
 }
 
-// secondContainer is a name that occurs in no other text of memfit's.
+// secondContainer is a container name that occurs in no other text of memfit.
 const secondContainer = "billing"
 
-// eventsNameSecond waits for Events about the container that is killed after its neighbor.
+// eventsNameSecond waits for Events that name the container that is killed second.
 func eventsNameSecond(ctx context.Context, t *testing.T, s *trial) {
 	for _, reason := range []string{v1alpha1.EventOOMKilled, v1alpha1.EventResizing, v1alpha1.EventResized} {
 		s.await(ctx, t, "an Event "+reason+" that names container "+secondContainer, func([]corev1.Pod) bool {
@@ -327,12 +327,12 @@ func eventsNameSecond(ctx context.Context, t *testing.T, s *trial) {
 	}
 }
 
-// debugSession runs a program that exceeds the limit in a healthy container, as in kubectl exec.
+// debugSession runs a program that exceeds the limit in a healthy container, with kubectl exec.
 func debugSession(ctx context.Context, t *testing.T, s *trial) {
-	if !s.await(ctx, t, "all replicas ran", func([]corev1.Pod) bool { return s.record.wellAfter > 0 }) {
+	if !s.await(ctx, t, "all replicas ran", func([]corev1.Pod) bool { return s.record.healthyAfter > 0 }) {
 		return
 	}
-	pod := s.record.seen[0].Name
+	pod := s.record.lastPods[0].Name
 	inPod := func(command ...string) (code int, output string) {
 		arguments := append([]string{"-n", s.namespace, "exec", pod, "--"}, command...)
 		out, err := exec.CommandContext(ctx, "kubectl", arguments...).CombinedOutput()
@@ -350,19 +350,19 @@ func debugSession(ctx context.Context, t *testing.T, s *trial) {
 	case 42:
 		t.Skip("cgroup v2 kills the container together with the session (memory.oom.group)")
 	default:
-		t.Fatalf("kubectl exec in pod %s ended with %d: %s", pod, code, out)
+		t.Fatalf("kubectl exec in pod %s exited with %d: %s", pod, code, out)
 	}
 	if code, out := inPod("python3", "-c", `bytearray(b"x") * (150<<20)`); code != 137 {
-		t.Fatalf("the session in pod %s ended with %d instead of an OOM kill: %s", pod, code, out)
+		t.Fatalf("the session in pod %s exited with %d instead of an OOM kill: %s", pod, code, out)
 	}
 	s.watch(ctx, t, after) // a kernel counter can reach memfit after 50 s
-	if n := s.record.died(); n > 0 {
-		t.Fatalf("the kernel killed the container (%s) instead of the session, so the scenario shows nothing",
+	if n := s.record.restartCount(); n > 0 {
+		t.Fatalf("the kernel killed the container (%s) instead of the session: the scenario did not happen",
 			format.Count(n, "restart"))
 	}
 }
 
-// memoryVolume is the name of a volume that keeps its size.
+// memoryVolume is the name of a memory-backed volume, which a resize of its pod does not enlarge.
 const memoryVolume = "spool-in-memory"
 
 // volumeKeepsSize waits for the condition about a memory-backed volume that is too small for its container.
@@ -376,8 +376,8 @@ func volumeKeepsSize(ctx context.Context, t *testing.T, s *trial) {
 		})
 }
 
-// Programs of the acts. fill waits for $WAIT seconds and takes $MIB; burst takes 48 MiB when its annotation asks
-// for it; spool is OOM-killed in its first life, and then, with a higher limit, writes more into the volume than fits.
+// Programs of these scenarios. fill waits for $WAIT seconds and allocates $MIB MiB; burst allocates 48 MiB at the time
+// of its annotation; spool is OOM-killed once and then, with a higher limit, writes more than fits into the volume.
 const (
 	fill = `import os, time
 time.sleep(int(os.environ.get("WAIT", "0")))
@@ -409,7 +409,7 @@ with open('/spool/f', 'wb') as f:
 while True: time.sleep(1)`
 )
 
-// fills is fill with its settings.
+// fills runs fill with its settings.
 func fills(mib, wait int) podChange {
 	return func(p *corev1.PodSpec) {
 		python(fill)(p)
@@ -419,7 +419,7 @@ func fills(mib, wait int) podChange {
 	}
 }
 
-// burstVolume gives a program the annotation of its pod.
+// burstVolume mounts the annotation of the pod as a file.
 func burstVolume(p *corev1.PodSpec) {
 	p.Volumes = append(p.Volumes, corev1.Volume{Name: "when", VolumeSource: corev1.VolumeSource{
 		DownwardAPI: &corev1.DownwardAPIVolumeSource{Items: []corev1.DownwardAPIVolumeFile{{
@@ -432,7 +432,7 @@ func burstVolume(p *corev1.PodSpec) {
 	)
 }
 
-// spoolVolume is a memory-backed volume without sizeLimit. The kubelet keeps the last lines of the log as its message.
+// spoolVolume adds a memory-backed volume without sizeLimit. The termination message has the last lines of the log.
 func spoolVolume(p *corev1.PodSpec) {
 	emptyDir(p, memoryVolume, "/spool")
 	p.Volumes[len(p.Volumes)-1].EmptyDir.Medium = corev1.StorageMediumMemory

@@ -35,11 +35,11 @@ var (
 	clientset kubernetes.Interface
 )
 
-// after is how long a workload is watched when it is well: what comes late is harm as well.
+// after is how long a healthy workload is watched for late failures.
 const after = 75 * time.Second
 
-// TestAdverse runs the suite: those that can share a node side by side, then the others. ADVERSE=failed-before runs
-// what has failed before.
+// TestAdverse first runs the workloads that can share a node in parallel, then the others. ADVERSE=failed-before runs
+// only those that have failed before.
 func TestAdverse(t *testing.T) {
 	connect(t)
 	ctx, stop := context.WithCancel(t.Context())
@@ -84,7 +84,7 @@ func connect(t *testing.T) {
 	}
 }
 
-// run is one workload in one mode.
+// run runs one workload in one mode.
 func run(t *testing.T, w *workload, mode v1alpha1.SizingMode, results *table) {
 	ctx := t.Context()
 	s := &trial{workload: w, mode: mode, namespace: begin(t, w, mode), began: time.Now()}
@@ -98,83 +98,83 @@ func run(t *testing.T, w *workload, mode v1alpha1.SizingMode, results *table) {
 	failures := append(s.failures, judge(w, mode, r)...)
 	results.add(w, mode, r, failures)
 	if len(failures) > 0 {
-		t.Errorf("%s (%s): %s\nits messages:\n%s", w.story, mode, strings.Join(failures, "; "), r.texts)
+		t.Errorf("%s (%s): %s\nmemfit's messages:\n%s", w.scenario, mode, strings.Join(failures, "; "), r.texts)
 		dump(ctx, t, s.namespace)
 	}
 }
 
-// observe records the workload until it is time to judge it.
+// observe reads the workload's state until it can be judged.
 func (s *trial) observe(ctx context.Context, t *testing.T) {
 	t.Helper()
 	r, mode := s.record, s.mode
 	restarts := 0
 	for {
-		s.look(ctx, t)
+		s.read(ctx, t)
 		since := time.Since(s.began)
-		if r.seenEnough(s.workload, since) {
+		if r.done(s.workload, since) {
 			break
 		}
-		// New pods get the size, and no one but their owner makes new ones: as one would, he restarts what keeps dying.
-		if mode == onCreate && r.wellAfter == 0 && restarts < 6 && since > time.Duration(restarts+1)*30*time.Second {
+		// In mode OnCreate only new pods get the size: like the workload's owner, the test deletes pods that were killed.
+		if mode == onCreate && r.healthyAfter == 0 && restarts < 6 && since > time.Duration(restarts+1)*30*time.Second {
 			if r.deletePods(ctx, t, s.namespace) {
 				restarts++
 			}
 		}
 		if mode == inPlace {
-			r.deleteAsTold(ctx, t, s.namespace)
+			r.deleteAsAdvised(ctx, t, s.namespace)
 		}
 		if mode == recommendOnly && since > 2*time.Minute {
 			break
 		}
-		time.Sleep(2 * time.Second) // each look is three lists, and eight workloads are looked at on two cores
+		time.Sleep(2 * time.Second) // each read lists three kinds, for eight workloads on two cores
 	}
 }
 
-// judge compares what was seen with what the workload allows.
+// judge compares the record with the workload's bounds.
 func judge(w *workload, mode v1alpha1.SizingMode, r *record) (failures []string) {
 	fail := func(format string, args ...any) { failures = append(failures, fmt.Sprintf(format, args...)) }
-	if bound := w.bound(); r.asked > bound {
-		fail("a limit of %s was asked for, at most %s may be", r.asked, bound)
+	if bound := w.bound(); r.requested > bound {
+		fail("memfit requested a limit of %s, at most %s allowed", r.requested, bound)
 	}
-	if w.untouched && r.given > w.limit {
-		fail("a pod was given a limit of %s, and was to keep %s", r.given, w.limit)
+	if w.untouched && r.inSpec > w.limit {
+		fail("a pod has a limit of %s, want the unchanged %s", r.inSpec, w.limit)
 	}
-	if most := max(w.otherAtMost, w.limit); r.other > most {
-		fail("another container was given %s, at most %s may be", r.other, most)
+	if most := max(w.maxOtherLimit, w.limit); r.other > most {
+		fail("another container's limit was %s, at most %s allowed", r.other, most)
 	}
-	if n := len(r.disturbed); n > w.disturbedAtMost {
-		fail("%d pods were disturbed, at most %d may be", n, w.disturbedAtMost)
+	if n := len(r.disrupted); n > w.maxDisrupted {
+		fail("%d pods were disrupted, at most %d allowed", n, w.maxDisrupted)
 	}
 	if r.refused != "" {
 		fail("a pod could not be created: %s", r.refused)
 	}
-	if w.says != "" && mode != recommendOnly && !strings.Contains(strings.ToLower(r.texts), strings.ToLower(w.says)) {
-		fail("nothing says %q", w.says)
+	reported := strings.Contains(strings.ToLower(r.texts), strings.ToLower(w.wantText))
+	if w.wantText != "" && mode != recommendOnly && !reported {
+		fail("memfit's messages do not contain %q", w.wantText)
 	}
-	if w.staysIll || mode == recommendOnly || w.then != nil {
+	if w.staysUnhealthy || mode == recommendOnly || w.then != nil {
 		return failures
 	}
 	request := r.request
 	if mode == onCreate {
-		request = max(request, r.recommended) // running pods keep what they were created with
+		request = max(request, r.recommended) // running pods keep their sizes
 	}
 	switch {
-	case r.wellAfter == 0:
-		fail("it was not well after %s", w.within)
+	case r.healthyAfter == 0:
+		fail("it was not healthy after %s", w.within)
 	case r.use == 0 && !r.ended:
-		fail("the kubelet did not say at the end what it uses, so nothing says that its request covers that")
+		fail("the kubelet reported no use at the end, to compare the request with")
 	case request < r.use && !w.untouched:
 		fail("request %s does not cover use %s", request, r.use)
 	}
 	return failures
 }
 
-// begin makes the namespace, the profile and the workload, and waits until the workload has come under memfit in its
-// way.
+// begin creates the namespace, the profile and the workload, and opts the workload in at its time.
 func begin(t *testing.T, w *workload, mode v1alpha1.SizingMode) (namespace string) {
 	t.Helper()
 	if w.alone {
-		awaitRoom(t)
+		awaitFreeNode(t)
 	}
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "adverse-"}}
 	if w.optIn == afterPause {
@@ -182,7 +182,7 @@ func begin(t *testing.T, w *workload, mode v1alpha1.SizingMode) (namespace strin
 	}
 	create(t, ns)
 	t.Cleanup(func() {
-		// The test's own context is over, and what is left goes with the cluster.
+		// The test's context has ended. If the deletion fails, the namespace is deleted with the cluster.
 		_ = k8s.Delete(context.Background(), ns, client.PropagationPolicy(metav1.DeletePropagationBackground))
 	})
 	spec := v1alpha1.MemoryProfileSpec{
@@ -193,7 +193,7 @@ func begin(t *testing.T, w *workload, mode v1alpha1.SizingMode) (namespace strin
 		w.profile(&spec)
 	}
 	create(t, &v1alpha1.MemoryProfile{ObjectMeta: metav1.ObjectMeta{Namespace: ns.Name, Name: profileName}, Spec: spec})
-	time.Sleep(2 * time.Second) // a pod that is created before the webhooks have heard of its profile is admitted as it is
+	time.Sleep(2 * time.Second) // until the webhook knows the profile
 	var owner client.Object
 	for _, o := range w.objects(ns.Name) {
 		if o.GetName() == appName {
@@ -217,8 +217,8 @@ func begin(t *testing.T, w *workload, mode v1alpha1.SizingMode) (namespace strin
 	return ns.Name
 }
 
-// awaitRoom waits until the pods of earlier workloads are gone: what they request is not free yet.
-func awaitRoom(t *testing.T) {
+// awaitFreeNode waits until earlier workloads are deleted, which until then occupy the node with their requests.
+func awaitFreeNode(t *testing.T) {
 	t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(time.Second) {
 		var namespaces corev1.NamespaceList
@@ -231,7 +231,7 @@ func awaitRoom(t *testing.T) {
 			return
 		}
 	}
-	t.Fatal("namespaces of earlier workloads are still there: kubectl get ns | grep adverse-")
+	t.Fatal("namespaces of earlier workloads still exist: kubectl get ns | grep adverse-")
 }
 
 func optInto(o client.Object) {
@@ -252,10 +252,10 @@ func patch(t *testing.T, o client.Object, text string) {
 	}
 }
 
-// awaitKills waits until the workload's pod has been restarted so often.
+// awaitKills waits until a pod of the workload has been restarted n times.
 func awaitKills(t *testing.T, namespace string, n int32) {
 	t.Helper()
-	// On a slow node a pod takes two minutes to start while seven others do.
+	// On a slow node a pod takes two minutes to start while seven others start.
 	for deadline := time.Now().Add(10 * time.Minute); time.Now().Before(deadline); time.Sleep(time.Second) {
 		var pods corev1.PodList
 		if err := k8s.List(
@@ -269,26 +269,26 @@ func awaitKills(t *testing.T, namespace string, n int32) {
 			}
 		}
 	}
-	t.Fatalf("the workload in %s was to be killed %d times without memfit and was not", namespace, n)
+	t.Fatalf("the workload in %s was not killed %d times without memfit", namespace, n)
 }
 
-// deletePods is a restart by the owner of the pods that have died, and reports whether there was one. He waits for his
-// last restart to be over: on a slow node, pods that still end would fill a quota without any doing of memfit's.
+// deletePods deletes the pods that were killed, and reports whether it deleted one. It does nothing while a pod is
+// terminating, because on a slow node terminating pods fill the quota.
 func (r *record) deletePods(ctx context.Context, t *testing.T, namespace string) (deleted bool) {
 	t.Helper()
 	var pods corev1.PodList
 	if err := k8s.List(ctx, &pods, client.InNamespace(namespace), client.MatchingLabels{"app": appName}); err != nil {
 		t.Fatal(err)
 	}
-	ends := func(p corev1.Pod) bool { return p.DeletionTimestamp != nil }
-	if slices.ContainsFunc(pods.Items, ends) {
+	terminating := func(p corev1.Pod) bool { return p.DeletionTimestamp != nil }
+	if slices.ContainsFunc(pods.Items, terminating) {
 		return false
 	}
-	died := func(c corev1.ContainerStatus) bool { return c.RestartCount > 0 || c.State.Terminated != nil }
+	killed := func(c corev1.ContainerStatus) bool { return c.RestartCount > 0 || c.State.Terminated != nil }
 	for i := range pods.Items {
 		p := &pods.Items[i]
 		owner := metav1.GetControllerOf(p)
-		if owner == nil || owner.Kind == "Job" || !slices.ContainsFunc(p.Status.ContainerStatuses, died) {
+		if owner == nil || owner.Kind == "Job" || !slices.ContainsFunc(p.Status.ContainerStatuses, killed) {
 			continue
 		}
 		r.deleted[p.UID], deleted = true, true
@@ -299,22 +299,22 @@ func (r *record) deletePods(ctx context.Context, t *testing.T, namespace string)
 	return deleted
 }
 
-// deleteAsTold deletes the pod that memfit reports is to be deleted, because its kubelet does not get it its size. It
-// waits a minute with that, in which memfit may yet do without.
-func (r *record) deleteAsTold(ctx context.Context, t *testing.T, namespace string) {
+// deleteAsAdvised deletes the pod that memfit advises to delete because its kubelet does not apply the size. It first
+// waits a minute, in which memfit may still succeed by itself.
+func (r *record) deleteAsAdvised(ctx context.Context, t *testing.T, namespace string) {
 	t.Helper()
-	_, rest, told := strings.Cut(r.texts, "kubectl -n "+namespace+" delete pod ")
-	if !told {
-		r.toldOf = ""
+	_, rest, advised := strings.Cut(r.texts, "kubectl -n "+namespace+" delete pod ")
+	if !advised {
+		r.advisedPod = ""
 		return
 	}
 	name := strings.Fields(rest)[0]
-	if r.toldOf != name {
-		r.toldOf, r.toldSince = name, time.Now()
+	if r.advisedPod != name {
+		r.advisedPod, r.advisedSince = name, time.Now()
 	}
 	var pod corev1.Pod
 	err := k8s.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &pod)
-	if apierrors.IsNotFound(err) || r.deleted[pod.UID] || time.Since(r.toldSince) < time.Minute {
+	if apierrors.IsNotFound(err) || r.deleted[pod.UID] || time.Since(r.advisedSince) < time.Minute {
 		return
 	}
 	if err == nil {
@@ -324,10 +324,10 @@ func (r *record) deleteAsTold(ctx context.Context, t *testing.T, namespace strin
 		t.Fatal(err)
 	}
 	r.deleted[pod.UID] = true
-	r.told++
+	r.deletedAsAdvised++
 }
 
-// dump is what a person would ask for first.
+// dump logs the namespace's pods and Events for debugging.
 func dump(ctx context.Context, t *testing.T, namespace string) {
 	var pods corev1.PodList
 	var events corev1.EventList
@@ -358,7 +358,7 @@ func dump(ctx context.Context, t *testing.T, namespace string) {
 	}
 }
 
-// table is what is printed at the end, and kept in the docs: a row for each workload, with what each mode did.
+// table is the table that is printed at the end, for the docs: a row for each workload with the results of each mode.
 type table struct {
 	mu   sync.Mutex
 	rows map[string][]string
@@ -371,21 +371,21 @@ func (s *table) add(w *workload, mode v1alpha1.SizingMode, r *record, failures [
 	if s.rows == nil {
 		s.rows, s.head = map[string][]string{}, map[string]string{}
 	}
-	result := fmt.Sprintf("%s %s", mode, r.asked)
-	if r.wellAfter > 0 {
-		result += " (" + r.wellAfter.Round(time.Second).String() + ")"
+	result := fmt.Sprintf("%s %s", mode, r.requested)
+	if r.healthyAfter > 0 {
+		result += " (" + r.healthyAfter.Round(time.Second).String() + ")"
 	}
-	if n := len(r.disturbed); n > 0 {
-		result += ", " + format.Count(int64(n), "pod") + " disturbed"
+	if n := len(r.disrupted); n > 0 {
+		result += ", " + format.Count(int64(n), "pod") + " disrupted"
 	}
-	if r.told > 0 {
-		result += ", " + format.Count(int64(r.told), "pod") + " deleted as memfit asked"
+	if r.deletedAsAdvised > 0 {
+		result += ", " + format.Count(int64(r.deletedAsAdvised), "pod") + " deleted as memfit asked"
 	}
 	if len(failures) > 0 {
 		result += " **failed**"
 	}
 	result = strings.Join(append([]string{result}, r.notes...), ", ")
-	s.head[w.name] = fmt.Sprintf("| %s | %s | %s | ", w.name, w.story, w.bound())
+	s.head[w.name] = fmt.Sprintf("| %s | %s | %s | ", w.name, w.scenario, w.bound())
 	s.rows[w.name] = append(s.rows[w.name], result)
 }
 

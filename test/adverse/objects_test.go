@@ -36,17 +36,17 @@ const (
 	appName     = "web"
 )
 
-// Programs. Each is as short as what it shows.
+// Programs of the workloads.
 const (
-	// grow takes 220 MiB, keeps them for two seconds and ends.
+	// grow allocates 220 MiB, keeps them for two seconds and exits.
 	grow = `import time; x = bytearray(220<<20); time.sleep(2)`
-	// spike takes 220 MiB for three seconds and then lives with 40.
+	// spike allocates 220 MiB for three seconds and then keeps 30 MiB.
 	spike = `import time
 x = bytearray(220<<20); time.sleep(3); del x
 y = bytearray(30<<20)
 while True: time.sleep(1)`
-	// stall fills nine tenths of 128Mi and goes through a mapped file of a fifth of it, for ever and in no order, so that
-	// no readahead helps. It is ready while a round takes less than 0.2 s: from memory it takes some milliseconds.
+	// stall fills 84 % of 128Mi and repeatedly reads a mapped file of 20 % in random order, so that readahead does not
+	// help. It is ready while a round takes less than 0.2 s; from memory a round takes some milliseconds.
 	stall = `import mmap, os, random, time
 size = 26 << 20
 with open('/scratch/f', 'wb') as f: f.write(os.urandom(size))
@@ -61,7 +61,7 @@ while True:
     time.sleep(0.02)`
 )
 
-// podChange changes the template of a workload's pods; the first container is the one the workload is about.
+// podChange changes the template of a workload's pods, usually the first container.
 type podChange func(*corev1.PodSpec)
 
 func holds(size string) podChange { return probe("-hold", size) }
@@ -83,7 +83,7 @@ func shell(script string) podChange {
 	}
 }
 
-// registry is a JVM that has next to nothing to do.
+// registry runs an almost idle JVM.
 func registry(p *corev1.PodSpec) {
 	p.Containers[0].Image = jdkImage
 	p.Containers[0].Command = []string{"sh", "-c", "exec $JAVA_HOME/bin/rmiregistry -J-XX:+UseSerialGC"}
@@ -92,7 +92,7 @@ func registry(p *corev1.PodSpec) {
 	}
 }
 
-// java keeps so many MiB of heap alive, by a program in a single file that is written at start.
+// java runs a single-file program that keeps the heap alive, in MiB; the file is written at the start.
 func java(heapMiB int, flags ...string) podChange {
 	source := fmt.Sprintf(`public class Keep { public static void main(String[] a) throws Exception {
 	var kept = new java.util.ArrayList<byte[]>(); for (int i = 0; i < %d; i++) kept.add(new byte[1 << 20]);
@@ -109,17 +109,17 @@ func java(heapMiB int, flags ...string) podChange {
 	}
 }
 
-// maxHeapSize is the variable by which the start script of Cassandra fixes its heap.
+// maxHeapSize sets the variable with which Cassandra's start script sets the heap size.
 func maxHeapSize(size string) podChange {
 	return func(p *corev1.PodSpec) {
 		p.Containers[0].Env = append(p.Containers[0].Env, corev1.EnvVar{Name: "MAX_HEAP_SIZE", Value: size})
 	}
 }
 
-// jdk gives the compiler in a single-file start somewhere to write.
+// jdk adds a writable /tmp for the compiler of a single-file program.
 func jdk(p *corev1.PodSpec) { emptyDir(p, "tmp", "/tmp") }
 
-// scratch is a directory on the node's disk, so that files in it are page cache.
+// scratch adds a directory on the node's disk, so that reading its files fills page cache.
 func scratch(p *corev1.PodSpec) { emptyDir(p, "scratch", "/scratch") }
 
 func emptyDir(p *corev1.PodSpec, name, path string) {
@@ -129,7 +129,7 @@ func emptyDir(p *corev1.PodSpec, name, path string) {
 	p.Containers[0].VolumeMounts = append(p.Containers[0].VolumeMounts, corev1.VolumeMount{Name: name, MountPath: path})
 }
 
-// readyFile makes the pod ready while /tmp/ready exists: for workloads that are ill without dying.
+// readyFile makes the pod ready while /tmp/ready exists, for workloads that fail without a kill of the container.
 func readyFile(p *corev1.PodSpec) {
 	emptyDir(p, "ready", "/tmp")
 	p.Containers[0].ReadinessProbe = &corev1.Probe{
@@ -144,7 +144,7 @@ func guaranteed(p *corev1.PodSpec) {
 	c.Resources.Requests = c.Resources.Limits.DeepCopy()
 }
 
-// sidecar adds a container with a program of its own.
+// sidecar adds a container with its own program and limit.
 func sidecar(name, limit string, program podChange) podChange {
 	return func(p *corev1.PodSpec) {
 		own := podSpec(limit, program)
@@ -168,7 +168,7 @@ func podSpec(limit string, changes ...podChange) corev1.PodSpec {
 			},
 		}},
 	}
-	if node := os.Getenv("ADVERSE_NODE"); node != "" { // the second node of the lab, which is tainted with its name
+	if node := os.Getenv("ADVERSE_NODE"); node != "" { // the lab's second node, which has a taint
 		labnode.Place(&p, node)
 	}
 	for _, change := range changes {
@@ -189,10 +189,10 @@ func named(namespace string) metav1.ObjectMeta {
 
 var selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": appName}}
 
-// objectsOf makes the objects of a workload in a namespace, those that must be there first first.
+// objectsOf returns the objects of a workload in a namespace, in the order of their creation.
 type objectsOf = func(namespace string) []client.Object
 
-// deployment is a Deployment; a change of type func(*appsv1.Deployment) is for the whole of it.
+// deployment returns a Deployment after the changes, each a change of the pods or a func(*appsv1.Deployment).
 func deployment(limit string, changes ...any) objectsOf {
 	return func(namespace string) []client.Object {
 		var pods []podChange
@@ -206,7 +206,7 @@ func deployment(limit string, changes ...any) objectsOf {
 			case func(*appsv1.Deployment):
 				change(d)
 			default:
-				panic(fmt.Sprintf("deployment takes changes of pods and of Deployments, not %T", c))
+				panic(fmt.Sprintf("deployment accepts changes of pods and of Deployments, not %T", c))
 			}
 		}
 		d.Spec.Template = template(limit, pods)
@@ -226,7 +226,7 @@ func statefulSet(limit string, changes ...podChange) objectsOf {
 	}
 }
 
-// pair gives a StatefulSet two replicas.
+// pair sets two replicas for a StatefulSet.
 func pair(objects objectsOf) objectsOf {
 	return func(namespace string) []client.Object {
 		all, two := objects(namespace), int32(2)
@@ -235,7 +235,7 @@ func pair(objects objectsOf) objectsOf {
 	}
 }
 
-// cronJob runs every minute, takes so much memory and ends.
+// cronJob returns a CronJob that runs every minute, allocates memory for 20 s and exits.
 func cronJob(limit, takes string) objectsOf {
 	return func(namespace string) []client.Object {
 		t := template(
@@ -251,7 +251,7 @@ func cronJob(limit, takes string) objectsOf {
 	}
 }
 
-// with puts something beside a workload, before it.
+// with adds an object that is created before the workload.
 func with(objects objectsOf, beside func(namespace string) client.Object) objectsOf {
 	return func(namespace string) []client.Object {
 		return append([]client.Object{beside(namespace)}, objects(namespace)...)
@@ -298,7 +298,7 @@ func memoryHPA() func(string) client.Object {
 	}
 }
 
-// filler is a pod whose request leaves so much of the node.
+// filler returns a pod whose request leaves only part of the node's memory free.
 func filler(left memory.Bytes) func(string) client.Object {
 	return func(namespace string) client.Object {
 		p := podSpec("64Mi")

@@ -24,120 +24,120 @@ import (
 	"github.com/memfit/memfit/test/labnode"
 )
 
-// steady is how long all replicas must be ready without a restart to count as well.
+// steady is how long all replicas must be ready without a restart to count as healthy.
 const steady = 20 * time.Second
 
-// record is what was seen of one workload beside memfit.
+// record holds the observations of one workload.
 type record struct {
-	// asked is the highest limit of the container the workload is about: in a pod's spec or recommended.
-	asked memory.Bytes
-	// given is the highest that was in a pod's spec.
-	given memory.Bytes
-	// other is the highest limit another container had.
+	// requested is the highest limit of container app, in a pod's spec or recommended.
+	requested memory.Bytes
+	// inSpec is the highest limit of container app in a pod's spec.
+	inSpec memory.Bytes
+	// other is the highest limit of another container.
 	other memory.Bytes
-	// disturbed are pods that went without the test having deleted them; deleted are those that it did delete.
-	disturbed, deleted map[types.UID]bool
-	// request and use are those of the pod whose request covers its use worst, at the last look.
+	// disrupted are pods that ended without the test having deleted them; deleted are those that the test deleted.
+	disrupted, deleted map[types.UID]bool
+	// request and use are those of the pod with the highest ratio of use to request, at the last reading.
 	request, use memory.Bytes
-	// recommended is the request that a new pod would get.
+	// recommended is the recommended request.
 	recommended memory.Bytes
-	// wellAfter is the time until all replicas had been ready for a while, and no container died afterwards; 0: never.
-	wellAfter time.Duration
-	// told are the pods that were deleted because memfit reported that they had to be. It has said so of toldOf since
-	// toldSince.
-	told      int
-	toldOf    string
-	toldSince time.Time
-	// ended: a run has succeeded, and is not measured any more.
+	// healthyAfter is the time until all replicas were ready for steady, without a restart since then; 0: never.
+	healthyAfter time.Duration
+	// deletedAsAdvised counts pods that the test deleted because memfit advised it. memfit has advised to delete
+	// advisedPod since advisedSince.
+	deletedAsAdvised int
+	advisedPod       string
+	advisedSince     time.Time
+	// ended: a run has succeeded, and is no longer measured.
 	ended bool
-	// texts is what the recommendation said last.
+	// texts are the recommendation's texts at the last reading.
 	texts string
-	// refused are pods that could not be created, in the API server's words.
+	// refused is the API server's message about a pod that could not be created.
 	refused string
-	// seen are the pods that the last look returned, notes what the table adds to the result.
-	seen  []corev1.Pod
-	notes []string
+	// lastPods are the pods of the last reading, notes are additions to the result in the table.
+	lastPods []corev1.Pod
+	notes    []string
 
-	// measured are the times at which the kubelet measured each pod since the workload was well, worst is the pod of
-	// request and use. settling: a resize is asked for and not effective.
+	// measured are the times at which the kubelet measured each pod since the workload was healthy, worst is the pod of
+	// request and use. settling: a resize is not effective yet.
 	measured map[types.UID]map[time.Time]bool
 	worst    types.UID
 	settling bool
 
 	pods     map[types.UID]bool
 	restarts map[types.UID]int32
-	since    time.Time // the last restart, or the last time somebody was not ready
+	since    time.Time // the last restart, or the last time at which a replica was not ready
 }
 
 func newRecord(now time.Time) *record {
 	return &record{
-		disturbed: map[types.UID]bool{}, deleted: map[types.UID]bool{}, pods: map[types.UID]bool{},
+		disrupted: map[types.UID]bool{}, deleted: map[types.UID]bool{}, pods: map[types.UID]bool{},
 		restarts: map[types.UID]int32{}, since: now, measured: map[types.UID]map[time.Time]bool{},
 	}
 }
 
-// seenEnough reports whether it is time to judge. What is waited for is what happened on the node: seconds alone say
-// little of one that is slow, where the kubelet measures and resizes late. What got well just before its time was over
-// is looked at as long as any other, because memfit raises a request for what four readings have shown.
-func (r *record) seenEnough(w *workload, since time.Duration) bool {
-	within := w.within + r.heldUp()
-	if since > 2*within+after && (w.staysIll || r.wellAfter == 0 || since > r.wellAfter+2*after) {
+// done reports whether the workload can be judged. This depends on the kubelet's measurements and resizes rather than
+// on time alone, because they come late on a slow node. A workload that becomes healthy late is watched for as long as
+// others, because memfit needs four readings to raise a request.
+func (r *record) done(w *workload, since time.Duration) bool {
+	within := w.within + r.extraTime()
+	if since > 2*within+after && (w.staysUnhealthy || r.healthyAfter == 0 || since > r.healthyAfter+2*after) {
 		return true
 	}
-	if w.staysIll || r.wellAfter == 0 {
-		return since > within && (!w.staysIll || r.died() >= w.deaths)
+	if w.staysUnhealthy || r.healthyAfter == 0 {
+		return since > within && (!w.staysUnhealthy || r.restartCount() >= w.deaths)
 	}
 	measured := r.ended || len(r.measured[r.worst]) >= measurements
-	// A child that has just begun to work was not read by memfit before the test read it.
-	covered := max(r.request, r.recommended) >= r.use || since > r.wellAfter+3*after
-	return since > r.wellAfter+after && measured && covered && !r.settling
+	// memfit may not have read yet the use that the test has just read.
+	covered := max(r.request, r.recommended) >= r.use || since > r.healthyAfter+3*after
+	return since > r.healthyAfter+after && measured && covered && !r.settling
 }
 
-// heldUp is how much longer it may take because of a kubelet that gives a pod no resize which arrives while its
-// container is down: memfit reports within some restarts that a pod may have to be deleted, which is done after a
-// minute, and reports it again of the next. One that it never sees running is given up after five minutes.
-func (r *record) heldUp() time.Duration {
-	pods := r.told
+// extraTime returns additional time for kubelets that do not apply a resize if it arrives while the container is down
+// (kubernetes/kubernetes#138760). memfit then advises to delete the pod, which the test does after a minute; the next
+// pod may have the same problem.
+func (r *record) extraTime() time.Duration {
+	pods := r.deletedAsAdvised
 	if strings.Contains(r.texts, "kubernetes/kubernetes#138760") {
 		pods++
 	}
 	return min(time.Duration(pods)*3*time.Minute, 6*time.Minute)
 }
 
-// measurements are as many as a kubelet makes in the time that a workload which is well is watched.
+// measurements is how many the kubelet makes in the time after.
 const measurements = 5
 
-// died is how often containers were started again.
-func (r *record) died() (n int32) {
+// restartCount returns the number of container restarts.
+func (r *record) restartCount() (n int32) {
 	for _, restarts := range r.restarts {
 		n += restarts
 	}
 	return n
 }
 
-// look takes in the state of the namespace.
-func (r *record) look(ctx context.Context, w *workload, namespace string, began time.Time) error {
+// read reads the state of the namespace and updates the record.
+func (r *record) read(ctx context.Context, w *workload, namespace string, began time.Time) error {
 	var pods corev1.PodList
 	var recs v1alpha1.MemoryRecommendationList
-	inside := client.InNamespace(namespace)
-	if err := k8s.List(ctx, &pods, inside, client.MatchingLabels{"app": appName}); err != nil {
+	inNamespace := client.InNamespace(namespace)
+	if err := k8s.List(ctx, &pods, inNamespace, client.MatchingLabels{"app": appName}); err != nil {
 		return err
 	}
-	if err := k8s.List(ctx, &recs, inside); err != nil {
+	if err := k8s.List(ctx, &recs, inNamespace); err != nil {
 		return err
 	}
 	now := time.Now()
-	r.seen = pods.Items
+	r.lastPods = pods.Items
 	r.follow(pods.Items)
 	r.sizes(pods.Items, &recs)
-	if r.well(w, pods.Items, now) && r.wellAfter == 0 && now.Sub(r.since) >= steady {
-		r.wellAfter = now.Sub(began)
+	if r.healthy(w, pods.Items, now) && r.healthyAfter == 0 && now.Sub(r.since) >= steady {
+		r.healthyAfter = now.Sub(began)
 	}
 	r.cover(pods.Items)
 	return r.refusals(ctx, namespace)
 }
 
-// follow notices restarts, and pods that went.
+// follow records restarts and ended pods.
 func (r *record) follow(pods []corev1.Pod) {
 	live := map[types.UID]bool{}
 	for i := range pods {
@@ -152,21 +152,21 @@ func (r *record) follow(pods []corev1.Pod) {
 		}
 		if restarts > r.restarts[p.UID] {
 			r.restarts[p.UID], r.since = restarts, time.Now()
-			r.wellAfter, r.measured = 0, map[types.UID]map[time.Time]bool{} // it only seemed to be well
+			r.healthyAfter, r.measured = 0, map[types.UID]map[time.Time]bool{} // it was not healthy after all
 		}
 	}
 	for uid := range r.pods {
 		if !live[uid] && !r.deleted[uid] {
-			r.disturbed[uid] = true
+			r.disrupted[uid] = true
 		}
 	}
 	maps.Copy(r.pods, live)
 }
 
 func (r *record) sizes(pods []corev1.Pod, recs *v1alpha1.MemoryRecommendationList) {
-	saw := func(container string, limit memory.Bytes) {
+	noteLimit := func(container string, limit memory.Bytes) {
 		if container == "app" {
-			r.asked = max(r.asked, limit)
+			r.requested = max(r.requested, limit)
 		} else {
 			r.other = max(r.other, limit)
 		}
@@ -174,9 +174,9 @@ func (r *record) sizes(pods []corev1.Pod, recs *v1alpha1.MemoryRecommendationLis
 	for i := range pods {
 		for _, c := range pods[i].Spec.Containers {
 			limit := memory.FromQuantity(*c.Resources.Limits.Memory())
-			saw(c.Name, limit)
+			noteLimit(c.Name, limit)
 			if c.Name == "app" {
-				r.given = max(r.given, limit)
+				r.inSpec = max(r.inSpec, limit)
 			}
 		}
 	}
@@ -188,7 +188,7 @@ func (r *record) sizes(pods []corev1.Pod, recs *v1alpha1.MemoryRecommendationLis
 			c := &s.Containers[j]
 			texts = append(append(texts, c.Reasons...), c.Advice...)
 			if c.Recommended != nil && c.Recommended.Limit != nil {
-				saw(c.Container, memory.FromQuantity(*c.Recommended.Limit))
+				noteLimit(c.Container, memory.FromQuantity(*c.Recommended.Limit))
 			}
 			if c.Container == "app" && c.Recommended != nil && c.Recommended.Request != nil {
 				r.recommended = memory.FromQuantity(*c.Recommended.Request)
@@ -203,13 +203,13 @@ func (r *record) sizes(pods []corev1.Pod, recs *v1alpha1.MemoryRecommendationLis
 	}
 }
 
-// well reports whether all replicas are ready; a CronJob's are well when one has succeeded.
-func (r *record) well(w *workload, pods []corev1.Pod, now time.Time) bool {
+// healthy reports whether all replicas are ready, or a run of a CronJob has succeeded.
+func (r *record) healthy(w *workload, pods []corev1.Pod, now time.Time) bool {
 	ready := 0
 	for i := range pods {
 		p := &pods[i]
 		if p.Status.Phase == corev1.PodSucceeded {
-			r.since, r.ended = now.Add(-steady), true // it has done what it was to do
+			r.since, r.ended = now.Add(-steady), true // healthy immediately
 			return true
 		}
 		if p.DeletionTimestamp == nil && slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
@@ -225,7 +225,7 @@ func (r *record) well(w *workload, pods []corev1.Pod, now time.Time) bool {
 	return true
 }
 
-// cover compares requests with what the kubelet measures now, of the pod that is covered worst.
+// cover finds the pod with the highest ratio of measured use to request.
 func (r *record) cover(pods []corev1.Pod) {
 	r.request, r.use, r.settling = 0, 0, false
 	var worst float64
@@ -239,7 +239,7 @@ func (r *record) cover(pods []corev1.Pod) {
 		if !known || use == 0 || p.DeletionTimestamp != nil {
 			continue
 		}
-		if r.wellAfter > 0 {
+		if r.healthyAfter > 0 {
 			if r.measured[p.UID] == nil {
 				r.measured[p.UID] = map[time.Time]bool{}
 			}
@@ -252,7 +252,7 @@ func (r *record) cover(pods []corev1.Pod) {
 	}
 }
 
-// refusals are what keeps new pods from starting: the worst that an admission webhook can do.
+// refusals records Events about pods whose creation was forbidden, as by an admission webhook.
 func (r *record) refusals(ctx context.Context, namespace string) error {
 	var events corev1.EventList
 	if err := k8s.List(ctx, &events, client.InNamespace(namespace)); err != nil {
@@ -266,16 +266,16 @@ func (r *record) refusals(ctx context.Context, namespace string) error {
 	return nil
 }
 
-// measurement is what a container used when the kubelet measured it.
+// measurement is the kubelet's measurement of a container.
 type measurement struct {
 	rss memory.Bytes
 	at  time.Time
 }
 
-// measured are the last measurements of all containers, by pod.
+// measured holds the last measurements of all containers, by pod.
 type measured map[types.UID]map[string]measurement
 
-// nodeUsage is what the kubelet measures, read once for all workloads.
+// nodeUsage holds the kubelet's measurements, which are read once for all workloads.
 type nodeUsage struct{ last chan measured }
 
 var usage = nodeUsage{last: make(chan measured, 1)}
@@ -331,18 +331,18 @@ func readUsage(ctx context.Context) (measured, error) {
 	return all, nil
 }
 
-// freeForRequests is what the requests of the node's pods leave of its memory.
+// freeForRequests returns the node's allocatable memory minus its pods' requests.
 func freeForRequests() memory.Bytes {
 	ctx := context.Background()
 	var nodes corev1.NodeList
 	var pods corev1.PodList
 	err := k8s.List(ctx, &nodes)
-	// The workloads run on the node with that label, or on the one without.
+	// The workloads run on the node with that label value, or on the node without the label.
 	nodes.Items = slices.DeleteFunc(
 		nodes.Items, func(n corev1.Node) bool { return n.Labels[labnode.Label] != os.Getenv("ADVERSE_NODE") },
 	)
 	if err != nil || len(nodes.Items) != 1 {
-		panic("the workload that fills a node needs one node that the workloads may run on")
+		panic("the workload that fills a node needs exactly one node for the workloads")
 	}
 	node := &nodes.Items[0]
 	if err := k8s.List(ctx, &pods); err != nil {

@@ -22,64 +22,64 @@ import (
 )
 
 const (
-	// step takes 85 MiB, some 95 with its interpreter, keeps them for three seconds and ends.
+	// step allocates 85 MiB (about 95 with its interpreter), keeps them for three seconds and exits.
 	step = `import time; x = bytearray(85<<20); time.sleep(3)`
-	// runsInARow and runsAtOnce are the runs of a step.
+	// runsInARow and runsAtOnce are the numbers of runs of a step.
 	runsInARow = 5
 	runsAtOnce = 10
 )
 
-// oneOffRuns starts runs of a pipeline's step, each with an owner of its own: in a row, each as soon as the one before
-// has ended, as a retry is; then of another step, several at a time.
+// oneOffRuns starts runs of a pipeline's step, each with its own owner: first one after the other, like retries, then
+// runs of another step in parallel.
 func oneOffRuns(ctx context.Context, t *testing.T, s *trial) {
-	died := 0
+	kills := 0
 	for run := range runsInARow {
 		r := startRun(ctx, t, s.namespace, "row", run)
 		if r.await(ctx, t) {
-			died++
+			kills++
 		}
-		t.Logf("run %d in a row: created with %s, died: %t", run, r.limit, r.died)
-		s.look(ctx, t)
+		t.Logf("run %d in a row: created with %s, killed: %t", run, r.limit, r.killed)
+		s.read(ctx, t)
 	}
-	if died > 1 {
-		s.fail("%d of %d runs in a row died, at most 1 may", died, runsInARow)
+	if kills > 1 {
+		s.fail("%d of %d runs in a row were killed, at most 1 allowed", kills, runsInARow)
 	}
-	var killed time.Time
+	var firstKill time.Time
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	for run := range runsAtOnce {
 		before := time.Now()
 		r := startRun(ctx, t, s.namespace, "once", run)
 		mu.Lock()
-		seen := !killed.IsZero() && killed.Before(before)
+		seen := !firstKill.IsZero() && firstKill.Before(before)
 		mu.Unlock()
 		if seen && r.limit < s.workload.need {
-			s.fail("run %d was created with %s, %s after a kill was seen", run, r.limit, before.Sub(killed))
+			s.fail("run %d was created with %s, %s after a kill", run, r.limit, before.Sub(firstKill))
 		}
-		t.Logf("run %d at once: created with %s, after a kill was seen: %t", run, r.limit, seen)
+		t.Logf("run %d in parallel: created with %s, after a kill: %t", run, r.limit, seen)
 		all.Go(func() {
 			if r.await(ctx, t) {
 				mu.Lock()
 				defer mu.Unlock()
-				if killed.IsZero() {
-					killed = time.Now()
+				if firstKill.IsZero() {
+					firstKill = time.Now()
 				}
 			}
 		})
-		time.Sleep(1500 * time.Millisecond) // so that the first is killed while some are still to be created
+		time.Sleep(1500 * time.Millisecond) // so that the first run is killed before the last is created
 	}
 	all.Wait()
-	s.look(ctx, t)
+	s.read(ctx, t)
 }
 
 // oneOffRun is a run of a step.
 type oneOffRun struct {
-	key   client.ObjectKey
-	limit memory.Bytes
-	died  bool
+	key    client.ObjectKey
+	limit  memory.Bytes
+	killed bool
 }
 
-// startRun creates the pod of a run, as the controller of TaskRuns labels it.
+// startRun creates the pod of a run, with the labels of Tekton's TaskRun controller.
 func startRun(ctx context.Context, t *testing.T, namespace, task string, run int) *oneOffRun {
 	t.Helper()
 	taskRun := fmt.Sprintf("ci-%d-%s", run, task)
@@ -113,7 +113,7 @@ func (r *oneOffRun) await(ctx context.Context, t *testing.T) bool {
 		}
 		switch pod.Status.Phase {
 		case corev1.PodFailed:
-			r.died = true
+			r.killed = true
 			return true
 		case corev1.PodSucceeded:
 			return false

@@ -1,7 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package agentbench measures what the agent costs at tier See: its own processor time and RSS beside some hundred
-// containers of real runtimes, and what an allocating process notices of it, with the agent stopped and running in
-// turns (`make bench-agent`). It fails where a bound is broken. It takes root, real cgroups and the build tag e2e.
+// Package agentbench measures the agent's cost at tier See (`make bench-agent`): its CPU time and RSS with about a
+// hundred containers of real runtimes, and its effect on an allocating process, with the agent stopped and running in
+// turns. It fails if a bound is exceeded. It needs root, real cgroups and the build tag e2e.
 package agentbench

@@ -23,7 +23,7 @@ import (
 	"github.com/memfit/memfit/test/agentnode"
 )
 
-// fillers are what the other containers run, in turns, as far as it is installed: they fill some memory and wait.
+// fillers are the programs of the other containers, in turns. They fill some memory and wait.
 var fillers = []struct{ name, command string }{
 	{"python", `exec python3 -c 'import sys
 kept = [str(i) * 4 for i in range(100000)]
@@ -36,7 +36,7 @@ console.log("ready"); process.stdin.on("data", () => kept.pop()); process.stdin.
 	{"shell", `echo ready; while read line; do :; done`},
 }
 
-// bench is a node with an agent.
+// bench is a node with an agent and its containers.
 type bench struct {
 	latency string // the program that allocates
 	cgroups *agentnode.Cgroups
@@ -45,11 +45,11 @@ type bench struct {
 	pods    []agentnode.Pod
 
 	target  *exec.Cmd // allocates
-	ask     io.Writer
+	input   io.Writer
 	answers *bufio.Reader
 }
 
-// newBench starts everything but measures nothing.
+// newBench starts the containers and the agent.
 func newBench(t *testing.T) *bench {
 	t.Helper()
 	work := t.TempDir()
@@ -66,7 +66,7 @@ func newBench(t *testing.T) *bench {
 		t.Fatalf("making cgroups: %v", err)
 	}
 	t.Cleanup(func() {
-		for range 50 { // the kernel takes a moment to let go of processes
+		for range 50 { // the kernel removes ended processes with a delay
 			if err = b.cgroups.Remove(); err == nil {
 				return
 			}
@@ -78,9 +78,8 @@ func newBench(t *testing.T) *bench {
 		filler := fillers[i%len(fillers)]
 		b.start(t, filler.name, filler.command)
 	}
-	b.target, b.ask, b.answers = b.start(t, "target", `exec "$LATENCY" 100`)
-	// A real-time priority, so that other programs on the machine are not taken for the agent. Where the kernel does not
-	// allow it, they are.
+	b.target, b.input, b.answers = b.start(t, "target", `exec "$LATENCY" 100`)
+	// A real-time priority, so that other programs on the machine do not change the result. Without it, they may.
 	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1}
 	if err := unix.SchedSetAttr(b.target.Process.Pid, &attr, 0); err != nil {
 		t.Log("realtime=no", err)
@@ -92,7 +91,7 @@ func newBench(t *testing.T) *bench {
 	return b
 }
 
-// start runs a program in a cgroup of its own, of whose limit it uses a quarter, and waits until it is ready.
+// start runs a program in its own cgroup and waits until it is ready. The limit is at least four times its usage.
 func (b *bench) start(t *testing.T, name, command string) (c *exec.Cmd, in io.Writer, answers *bufio.Reader) {
 	t.Helper()
 	i := len(b.pods)
@@ -113,7 +112,7 @@ func (b *bench) start(t *testing.T, name, command string) (c *exec.Cmd, in io.Wr
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = c.Wait() }) // it is killed when the test's context ends, which is before
+	t.Cleanup(func() { _ = c.Wait() }) // killed before, when the test's context ends
 	answers = bufio.NewReader(out)
 	if line, err := answers.ReadString('\n'); line != "ready\n" {
 		t.Fatalf("%s does not start: %q, %v", name, line, err)
@@ -130,7 +129,7 @@ func (b *bench) start(t *testing.T, name, command string) (c *exec.Cmd, in io.Wr
 	return c, in, answers
 }
 
-// kinds is "21 malloc, 21 nodejs".
+// kinds returns the numbers of containers, such as "malloc:42,nodejs:21".
 func (b *bench) kinds() string {
 	var all []string
 	for name, n := range b.names {

@@ -24,35 +24,34 @@ import (
 
 // Kinds of windows.
 const (
-	stopped  = iota // the agent is stopped
-	watching        // it runs
-	looking         // it is stopped, and the test inspects the process without a pause, as the agent does
+	stopped    = iota // the agent is stopped
+	watching          // the agent runs
+	inspecting        // the agent is stopped, and the test inspects the process continuously
 	kinds
 )
 
-// window is how long the process allocates at a time. The kernel takes real-time processes off the processor for 50 ms
-// of each second: between windows there is a pause.
+// window is how long the process allocates at a time. The kernel stops real-time processes for 50 ms of each second,
+// which must happen in the pause between windows.
 const window = 600 * time.Millisecond
 
-// noticed measures what the allocating process notices: the p99.9 of its allocations, and the longest, in windows of
-// each kind in turns.
-func (b *bench) noticed(t *testing.T) {
+// measureTarget measures the p99.9 and the longest of the target's allocations, in windows of each kind in turns.
+func (b *bench) measureTarget(t *testing.T) {
 	t.Helper()
 	var p999, longest [kinds][]float64 // microseconds, milliseconds
-	looks := int64(0)
+	inspections := int64(0)
 	for range *rounds {
 		for kind := range kinds {
 			reported, n := b.window(t, kind)
-			looks += n
+			inspections += n
 			p999[kind], longest[kind] = append(p999[kind], reported[2]/1e3), append(longest[kind], reported[3]/1e6)
 		}
 	}
 	check(t, "p999_ratio_watching", median(p999[watching])/median(p999[stopped]), boundP999)
-	check(t, "pause_ms_more_while_looking", max(median(longest[looking])-median(longest[stopped]), 0), boundPause)
-	t.Logf("looks_during_windows=%d p999_us_stopped=%.1f p999_us_watching=%.1f p999_us_looking=%.1f", looks,
-		median(p999[stopped]), median(p999[watching]), median(p999[looking]))
-	t.Logf("longest_ms_stopped=%.2f longest_ms_watching=%.2f longest_ms_looking=%.2f load=%s",
-		median(longest[stopped]), median(longest[watching]), median(longest[looking]), load())
+	check(t, "pause_ms_more_while_inspecting", max(median(longest[inspecting])-median(longest[stopped]), 0), boundPause)
+	t.Logf("inspections_during_windows=%d p999_us_stopped=%.1f p999_us_watching=%.1f p999_us_inspecting=%.1f", inspections,
+		median(p999[stopped]), median(p999[watching]), median(p999[inspecting]))
+	t.Logf("longest_ms_stopped=%.2f longest_ms_watching=%.2f longest_ms_inspecting=%.2f load=%s",
+		median(longest[stopped]), median(longest[watching]), median(longest[inspecting]), load())
 }
 
 func median(of []float64) float64 {
@@ -60,9 +59,9 @@ func median(of []float64) float64 {
 	return of[len(of)/2]
 }
 
-// window lets the process allocate for a while, and returns what it reports about it: p50, p99, p99.9 and the longest,
-// in nanoseconds.
-func (b *bench) window(t *testing.T, kind int) (reported [4]float64, looks int64) {
+// window lets the target allocate for a window, and returns p50, p99, p99.9 and the longest of its allocations in
+// nanoseconds.
+func (b *bench) window(t *testing.T, kind int) (reported [4]float64, inspections int64) {
 	t.Helper()
 	agent, signal := b.node.PID(), unix.SIGSTOP
 	if kind == watching {
@@ -73,29 +72,29 @@ func (b *bench) window(t *testing.T, kind int) (reported [4]float64, looks int64
 	}
 	defer func() { _ = unix.Kill(agent, unix.SIGCONT) }()
 	time.Sleep(window)
-	looker := make(chan error, 1)
+	inspector := make(chan error, 1)
 	var over atomic.Bool
 	go func() {
-		// At the priority of the process that is inspected: an inspection that other programs take the processor from holds
-		// the lock of the mappings for as long as they do, and that is not what is measured.
-		runtime.LockOSThread() // and never unlocked, so that the thread ends with this function
+		// With the target's priority: an inspection that is preempted by other programs would hold the lock of the
+		// target's mappings meanwhile.
+		runtime.LockOSThread() // never unlocked, so that the thread ends with this function
 		attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1}
 		_ = unix.SchedSetAttr(0, &attr, 0)
 		var err error
-		for kind == looking && !over.Load() && err == nil {
-			looks++
-			err = look(t.Context(), b.target.Process.Pid)
+		for kind == inspecting && !over.Load() && err == nil {
+			inspections++
+			err = inspect(t.Context(), b.target.Process.Pid)
 		}
-		looker <- err
+		inspector <- err
 	}()
-	_, err := fmt.Fprintln(b.ask, window.Milliseconds())
+	_, err := fmt.Fprintln(b.input, window.Milliseconds())
 	line := ""
 	if err == nil {
 		line, err = b.answers.ReadString('\n')
 	}
 	over.Store(true)
-	if looked := <-looker; looked != nil {
-		t.Fatal(looked)
+	if failed := <-inspector; failed != nil {
+		t.Fatal(failed)
 	}
 	if err == nil {
 		_, err = fmt.Sscan(line, &reported[0], &reported[1], &reported[2], &reported[3])
@@ -103,11 +102,11 @@ func (b *bench) window(t *testing.T, kind int) (reported [4]float64, looks int64
 	if err != nil {
 		t.Fatalf("the allocating process: %v", err)
 	}
-	return reported, looks
+	return reported, inspections
 }
 
-// look is what the agent does with a process.
-func look(ctx context.Context, pid int) error {
+// inspect inspects a process like the agent.
+func inspect(ctx context.Context, pid int) error {
 	dir, err := live.Proc("/proc").Process(pid)
 	if err != nil {
 		return err

@@ -15,18 +15,18 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Cgroups are real ones for containers, in a place of their own below those of the machine.
+// Cgroups are real cgroups for containers, below a cgroup of their own.
 type Cgroups struct {
-	// Root is for the agent's --cgroup-root.
+	// Root is the value of the agent's --cgroup-root.
 	Root string
 
-	top     string // in the file system of cgroups
+	top     string // path of the top cgroup
 	version int
 }
 
 const mounted = "/sys/fs/cgroup"
 
-// NewCgroups makes them. dir is an empty folder. It takes root.
+// NewCgroups creates the top cgroup, which needs root. dir is an empty directory.
 func NewCgroups(dir string) (*Cgroups, error) {
 	name := "memfit-agentnode-" + strconv.Itoa(os.Getpid())
 	if _, err := os.Stat(filepath.Join(mounted, "memory", "memory.stat")); err == nil {
@@ -37,7 +37,7 @@ func NewCgroups(dir string) (*Cgroups, error) {
 	return c, errors.Join(c.delegate(mounted), os.MkdirAll(c.top, 0o755), c.delegate(c.top))
 }
 
-// delegate lets the folders of a cgroup count memory.
+// delegate enables the memory controller for the children of a cgroup.
 func (c *Cgroups) delegate(dir string) error {
 	if c.version == 1 {
 		return nil
@@ -45,7 +45,7 @@ func (c *Cgroups) delegate(dir string) error {
 	return os.WriteFile(filepath.Join(dir, "cgroup.subtree_control"), []byte("+memory"), 0o600)
 }
 
-// Make makes the cgroup of a pod's container, and returns its folder. A process joins it by writing to cgroup.procs.
+// Make creates the cgroup of a pod's container and returns its directory. A process joins it with cgroup.procs.
 func (c *Cgroups) Make(i int) (string, error) {
 	at := c.top
 	for part := range strings.SplitSeq(dirOf(i), "/") {
@@ -62,7 +62,7 @@ func (c *Cgroups) Make(i int) (string, error) {
 	return at, nil
 }
 
-// Usage is what the kernel counts for a container.
+// Usage returns the kernel's memory usage of a container.
 func (c *Cgroups) Usage(i int) (memory.Bytes, error) {
 	text, err := os.ReadFile(filepath.Join(c.top, dirOf(i), c.file("memory.usage_in_bytes", "memory.current")))
 	if err != nil {
@@ -77,7 +77,7 @@ func (c *Cgroups) OpenUsage(i int) (*os.File, error) {
 	return os.Open(filepath.Join(c.top, dirOf(i), c.file("memory.usage_in_bytes", "memory.current")))
 }
 
-// SetLimit sets the limit of a container.
+// SetLimit sets the memory limit of a container.
 func (c *Cgroups) SetLimit(i int, limit memory.Bytes) error {
 	file := filepath.Join(c.top, dirOf(i), c.file("memory.limit_in_bytes", "memory.max"))
 	return os.WriteFile(file, []byte(strconv.FormatInt(int64(limit), 10)), 0o600)
@@ -90,7 +90,7 @@ func (c *Cgroups) file(v1, v2 string) string {
 	return v2
 }
 
-// Remove removes them. Their processes have ended.
+// Remove removes the cgroups. It fails if processes are left.
 func (c *Cgroups) Remove() error {
 	var dirs []string
 	err := filepath.WalkDir(c.top, func(path string, d os.DirEntry, err error) error {

@@ -1,7 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package agentnode runs the real program of the agent beside real processes, with synthetic pods around them: files
-// that say what the kernel counts for each, and an API server that tells of the pods and keeps each request it gets,
-// byte by byte. It is for what a cluster does not show: all that leaves the agent, and what the agent itself costs.
+// Package agentnode runs the agent's program with real processes in synthetic pods. Files replace the kernel's cgroup
+// counters, and an API server serves the pods and records every write of the agent. Tests use it to check everything
+// that the agent sends, and to measure the agent's cost.
 package agentnode

@@ -24,7 +24,7 @@ import (
 	"github.com/memfit/memfit/test/fakeproc/procdir"
 )
 
-// Name is that of the node, and Namespace that of its pods.
+// Name is the name of the node, and Namespace the namespace of its pods.
 const (
 	Name      = "node-a"
 	Namespace = "shop"
@@ -41,14 +41,14 @@ type Pod struct {
 
 // Node is an agent, its pods, and its API server.
 type Node struct {
-	dir    string // has what the kernel counts, as cgroup v1 shows it
+	dir    string // with the files of cgroup v1
 	pods   []Pod
 	server *server
 	agent  *exec.Cmd
 	logs   logs
 }
 
-// logs is what the agent reports.
+// logs collects the agent's log.
 type logs struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -60,7 +60,7 @@ func (l *logs) Write(p []byte) (int, error) {
 	return l.text.Write(p)
 }
 
-// Start runs an agent, a program of cmd/agent, at tier See. dir is a folder for this node alone.
+// Start runs an agent at tier See; agent is the path of a program of cmd/agent. dir is an empty directory.
 func Start(ctx context.Context, agent, dir string, pods ...Pod) (*Node, error) {
 	n := &Node{dir: dir, pods: pods}
 	proc := filepath.Join(dir, "proc")
@@ -68,10 +68,10 @@ func Start(ctx context.Context, agent, dir string, pods ...Pod) (*Node, error) {
 		return nil, err
 	}
 	for i := range pods {
-		if err := n.count(i); err != nil {
+		if err := n.writeCgroup(i); err != nil {
 			return nil, err
 		}
-		for _, pid := range pods[i].PIDs { // the kernel has them in other cgroups
+		for _, pid := range pods[i].PIDs { // replaces the processes' real cgroups
 			of := procdir.Cgroup(string(uidOf(i)), instanceOf(i))
 			if err := procdir.Add(proc, pid, pid, of); err != nil {
 				return nil, err
@@ -81,19 +81,19 @@ func Start(ctx context.Context, agent, dir string, pods ...Pod) (*Node, error) {
 	return n, n.start(ctx, agent, "--proc-root="+proc)
 }
 
-// StartReal is Start for pods whose containers have cgroups of the kernel's, in which their processes run already.
+// StartReal is like Start, for pods whose processes already run in real cgroups.
 func StartReal(ctx context.Context, agent string, c *Cgroups, pods ...Pod) (*Node, error) {
 	n := &Node{dir: c.Root, pods: pods}
 	return n, n.start(ctx, agent)
 }
 
 func (n *Node) start(ctx context.Context, agent string, flags ...string) error {
-	var told []corev1.Pod
+	var pods []corev1.Pod
 	for i := range n.pods {
-		told = append(told, n.told(i))
+		pods = append(pods, n.podObject(i))
 	}
 	var err error
-	if n.server, err = serve(told); err != nil {
+	if n.server, err = serve(pods); err != nil {
 		return err
 	}
 	n.agent = exec.CommandContext(ctx, agent, append(flags, "--tier=see", "--node-name="+Name, "--cgroup-root="+n.dir,
@@ -105,7 +105,7 @@ func (n *Node) start(ctx context.Context, agent string, flags ...string) error {
 	return nil
 }
 
-// Stop ends the agent and the API server, where they were started.
+// Stop stops the agent and the API server, if they were started.
 func (n *Node) Stop() {
 	if n.agent != nil && n.agent.Process != nil {
 		_ = n.agent.Process.Kill()
@@ -116,24 +116,24 @@ func (n *Node) Stop() {
 	}
 }
 
-// PID is that of the agent.
+// PID returns the agent's process ID.
 func (n *Node) PID() int { return n.agent.Process.Pid }
 
-// Logs is what the agent has said so far.
+// Logs returns the agent's log so far.
 func (n *Node) Logs() []byte {
 	n.logs.mu.Lock()
 	defer n.logs.mu.Unlock()
 	return bytes.Clone(n.logs.text.Bytes())
 }
 
-// Requests are the writes that the agent has sent, as they came: addresses, headers and bodies. writes is their number.
+// Requests returns the agent's writes as they were received: URLs, headers and bodies. writes is their number.
 func (n *Node) Requests() (text []byte, writes int) {
 	n.server.mu.Lock()
 	defer n.server.mu.Unlock()
 	return bytes.Clone(n.server.requests), n.server.writes
 }
 
-// Snapshot is what the agent wrote last of a pod; false: nothing yet.
+// Snapshot returns the agent's last snapshot of a pod, or false if there is none yet.
 func (n *Node) Snapshot(pod string) (v1alpha1.MemorySnapshotStatus, bool) {
 	n.server.mu.Lock()
 	defer n.server.mu.Unlock()
@@ -141,24 +141,24 @@ func (n *Node) Snapshot(pod string) (v1alpha1.MemorySnapshotStatus, bool) {
 	return s, ok
 }
 
-// Set changes what the kernel counts for the pod of that index.
+// Set changes the usage and the kill counter of the pod with the index.
 func (n *Node) Set(i int, usage memory.Bytes, kills int) error {
 	n.pods[i].Usage, n.pods[i].Kills = usage, kills
-	return n.count(i)
+	return n.writeCgroup(i)
 }
 
 func uidOf(i int) types.UID { return types.UID(fmt.Sprintf("254a8dbd-72d3-46e9-bb4e-%012d", i)) }
 
-// dirOf is where the kubelet puts the cgroup of a pod's container.
+// dirOf returns the kubelet's path of the cgroup of a pod's container.
 func dirOf(i int) string {
 	return filepath.Join("kubepods", "burstable", "pod"+string(uidOf(i)), instanceOf(i))
 }
 
-// instanceOf is the ID of a pod's container.
+// instanceOf returns the ID of a pod's container.
 func instanceOf(i int) string { return fmt.Sprintf("%064x", i+1) }
 
-// told is a pod as the API server has it.
-func (n *Node) told(i int) corev1.Pod {
+// podObject returns a pod for the API server.
+func (n *Node) podObject(i int) corev1.Pod {
 	return corev1.Pod{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: n.pods[i].Name, UID: uidOf(i)},
@@ -169,8 +169,8 @@ func (n *Node) told(i int) corev1.Pod {
 	}
 }
 
-// count writes the files of a container's cgroup and of its pod's.
-func (n *Node) count(i int) error {
+// writeCgroup writes the cgroup files of a container and of its pod.
+func (n *Node) writeCgroup(i int) error {
 	p := &n.pods[i]
 	at := filepath.Join(n.dir, "memory", dirOf(i))
 	pod := filepath.Dir(at)
@@ -192,7 +192,7 @@ func (n *Node) count(i int) error {
 		{filepath.Join(at, "cgroup.procs"), procs.String()},
 		{filepath.Join(at, "memory.oom_control"), fmt.Sprintf("under_oom 0\noom_kill %d\n", p.Kills)},
 	} {
-		// in one step, because the agent reads meanwhile
+		// atomically, because the agent reads meanwhile
 		if err := os.WriteFile(file.name+".new", []byte(file.text), 0o600); err != nil {
 			return err
 		}
@@ -203,10 +203,10 @@ func (n *Node) count(i int) error {
 	return nil
 }
 
-// Wait asks until it is so, or until the time is over.
-func Wait(ctx context.Context, most time.Duration, so func() bool) bool {
-	for deadline := time.Now().Add(most); ; {
-		if so() {
+// Wait calls done until it returns true. Wait returns false at the limit or when ctx ends.
+func Wait(ctx context.Context, limit time.Duration, done func() bool) bool {
+	for deadline := time.Now().Add(limit); ; {
+		if done() {
 			return true
 		}
 		if time.Now().After(deadline) || ctx.Err() != nil {

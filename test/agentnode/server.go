@@ -20,8 +20,8 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// server is as much of an API server as the agent talks to. One of its profiles enables rescues, for which the agent
-// does most.
+// server implements the part of an API server that the agent uses. Its profile enables rescue, which costs the agent
+// most.
 type server struct {
 	url  string
 	http http.Server
@@ -34,7 +34,7 @@ type server struct {
 }
 
 func serve(pods []corev1.Pod) (*server, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it lives as long as the node
+	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // closed by Node.Stop
 	if err != nil {
 		return nil, fmt.Errorf("listening: %w", err)
 	}
@@ -91,7 +91,7 @@ func kind(name string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: name}
 }
 
-// list answers lists, refuses watches that begin with a list, as older API servers do, and lets others wait.
+// list serves lists, refuses watches with initial events, like older API servers, and keeps other watches open.
 func list(of func() any) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		query := r.URL.Query()

@@ -15,11 +15,11 @@ import (
 	"testing"
 )
 
-// root is the top of the repository, seen from this package.
+// root is the repository's root directory, relative to this package.
 const root = "../.."
 
-// files returns the paths of all files of the repository, relative to its top and with slashes: what git tracks or
-// would add. In a source archive, where git knows nothing, every file counts.
+// files returns the slash-separated paths, relative to root, of all files that git tracks or would add. In a source
+// archive, which has no git data, it returns every file.
 func files(t *testing.T) []string {
 	t.Helper()
 	found, err := listFiles()
@@ -52,8 +52,8 @@ var listFiles = sync.OnceValues(func() ([]string, error) {
 	return found, err
 })
 
-// openFolders opens every folder that leads to a file. go test replays a cached result as long as what a test opened is
-// unchanged, and it does not see what git opened: without this a new file would go unchecked.
+// openFolders opens the parent folders of all files. go test reuses a cached result while all files and folders that
+// the test opened are unchanged. It does not see what git opened, so without openFolders a new file would be unchecked.
 func openFolders(names []string) error {
 	opened := map[string]bool{}
 	for _, name := range names {
@@ -67,7 +67,7 @@ func openFolders(names []string) error {
 	return nil
 }
 
-// goFiles returns the Go files that people wrote, apart from test data.
+// goFiles returns the handwritten Go files outside testdata.
 func goFiles(t *testing.T) []string {
 	t.Helper()
 	var found []string
@@ -77,12 +77,12 @@ func goFiles(t *testing.T) []string {
 		}
 	}
 	if len(found) == 0 {
-		t.Fatal("no Go file found: the test looks in the wrong place")
+		t.Fatal("no Go file found: the test searches the wrong folder")
 	}
 	return found
 }
 
-// goDirs returns the folders that hold Go files other than tests, each with these files.
+// goDirs returns the non-test Go files by folder.
 func goDirs(t *testing.T) map[string][]string {
 	t.Helper()
 	dirs := map[string][]string{}

@@ -19,9 +19,8 @@ import (
 	"testing"
 )
 
-// TestFuzzersHaveBudgets: what another party writes is read within a budget, which the fuzzer of its reader asserts.
-// The table of docs/reference/security.md has a row for each, with the numbers of the code: a fuzzer without a row, a
-// row without a fuzzer and a number that has changed fail.
+// TestFuzzersHaveBudgets checks that each fuzzer asserts a budget of bytes and CPU time for reading untrusted input,
+// and that the table of docs/reference/security.md has exactly one row for each fuzzer, with the budgets of the code.
 func TestFuzzersHaveBudgets(t *testing.T) {
 	want := map[string]string{}
 	for folder, sources := range testFiles(t) {
@@ -29,20 +28,16 @@ func TestFuzzersHaveBudgets(t *testing.T) {
 			if _, function := declared.(*ast.FuncDecl); !function || !strings.HasPrefix(name, "Fuzz") {
 				continue
 			}
-			found := reached{of: declarations(t, sources), seen: map[string]bool{}}
-			found.from(name)
+			found := reached{declared: declarations(t, sources), seen: map[string]bool{}}
+			found.visit(name)
 			if !found.checks || len(found.budgets) == 0 {
-				t.Errorf(
-					"%s of %s asserts no budget (test/budget): whatever the input, it must cost a bounded number of bytes and of "+
-						"seconds",
-					name, folder,
-				)
+				t.Errorf("%s of %s asserts no budget (test/budget): bound the bytes and seconds of every input", name, folder)
 			}
 			want[name+" "+folder] = strings.Join(slices.Sorted(maps.Keys(found.budgets)), "; ")
 		}
 	}
 	if len(want) == 0 {
-		t.Fatal("no fuzzer is found")
+		t.Fatal("no fuzzer found")
 	}
 	documented := fuzzersOfDocs(t)
 	for fuzzer, budgets := range want {
@@ -51,21 +46,20 @@ func TestFuzzersHaveBudgets(t *testing.T) {
 		case !ok:
 			t.Errorf(
 				"docs/reference/security.md has no row for %s of %s: | what is read | how much of it | %s | `%s` | `%s` |",
-				name, folder,
-				budgets, name, folder,
+				name, folder, budgets, name, folder,
 			)
 		case got != budgets:
-			t.Errorf("docs/reference/security.md says that %s of %s may take %q, the code %q", name, folder, got, budgets)
+			t.Errorf("docs/reference/security.md has the budget %q for %s of %s, the code %q", got, name, folder, budgets)
 		}
 	}
 	for fuzzer := range documented {
 		if _, ok := want[fuzzer]; !ok {
-			t.Errorf("docs/reference/security.md has a row for %s, and there is no such fuzzer", fuzzer)
+			t.Errorf("docs/reference/security.md has a row for %s, but that fuzzer does not exist", fuzzer)
 		}
 	}
 }
 
-// fuzzersOfDocs are the budgets that docs/reference/security.md tells, by the name and folder of the fuzzer.
+// fuzzersOfDocs returns the budgets in docs/reference/security.md by the fuzzer's name and folder.
 func fuzzersOfDocs(t *testing.T) map[string]string {
 	t.Helper()
 	rows := map[string]string{}
@@ -73,7 +67,7 @@ func fuzzersOfDocs(t *testing.T) map[string]string {
 		cells := strings.Split(strings.Trim(string(line), "| \n"), " | ")
 		if len(cells) == 5 && strings.HasPrefix(cells[3], "`Fuzz") {
 			if strings.TrimSpace(cells[0]) == "" || strings.TrimSpace(cells[1]) == "" {
-				t.Errorf("the row of %s does not say what is read, and how much of it", cells[3])
+				t.Errorf("the row of %s lacks what is read or how much of it", cells[3])
 			}
 			rows[strings.ReplaceAll(cells[3]+" "+cells[4], "`", "")] = cells[2]
 		}
@@ -81,7 +75,7 @@ func fuzzersOfDocs(t *testing.T) map[string]string {
 	return rows
 }
 
-// testFiles are the test files of each folder that has a fuzzer.
+// testFiles returns the test files of each folder that has a fuzzer.
 func testFiles(t *testing.T) map[string][]string {
 	t.Helper()
 	folders, fuzzed := map[string][]string{}, map[string]bool{}
@@ -95,7 +89,7 @@ func testFiles(t *testing.T) map[string][]string {
 	return folders
 }
 
-// declarations are the functions, methods and variables of these files, by name.
+// declarations returns the functions, methods and variables of the files by name.
 func declarations(t *testing.T, sources []string) map[string]ast.Node {
 	t.Helper()
 	found := map[string]ast.Node{}
@@ -122,16 +116,16 @@ func declarations(t *testing.T, sources []string) map[string]ast.Node {
 	return found
 }
 
-// reached is what a function uses of its package's tests, directly and through others.
+// reached collects what a function uses of its package's tests, directly and indirectly.
 type reached struct {
-	of      map[string]ast.Node
-	seen    map[string]bool
-	checks  bool // it calls budget.Check
-	budgets map[string]bool
+	declared map[string]ast.Node // declarations by name
+	seen     map[string]bool
+	checks   bool // budget.Check is called
+	budgets  map[string]bool
 }
 
-func (r *reached) from(name string) {
-	declared := r.of[name]
+func (r *reached) visit(name string) {
+	declared := r.declared[name]
 	if declared == nil || r.seen[name] {
 		return
 	}
@@ -139,7 +133,7 @@ func (r *reached) from(name string) {
 	ast.Inspect(declared, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.Ident:
-			r.from(n.Name)
+			r.visit(n.Name)
 		case *ast.CallExpr:
 			r.checks = r.checks || types.ExprString(n.Fun) == "budget.Check"
 		case *ast.CompositeLit:
@@ -147,20 +141,20 @@ func (r *reached) from(name string) {
 				if r.budgets == nil {
 					r.budgets = map[string]bool{}
 				}
-				r.budgets[told(n)] = true
+				r.budgets[docsBudget(n)] = true
 			}
 		}
 		return true
 	})
 }
 
-// told is a budget as the docs tell it: "256 KiB + 16 per byte, 1 s".
-func told(literal *ast.CompositeLit) string {
+// docsBudget returns a budget in the format of the docs: "256 KiB + 16 B each, 1 s".
+func docsBudget(literal *ast.CompositeLit) string {
 	fields := map[string]string{}
 	for _, element := range literal.Elts {
 		pair, ok := element.(*ast.KeyValueExpr)
 		if !ok {
-			return "a budget without names: " + types.ExprString(literal)
+			return "a budget without field names: " + types.ExprString(literal)
 		}
 		fields[types.ExprString(pair.Key)] = strings.TrimSpace(types.ExprString(pair.Value))
 	}
@@ -179,19 +173,19 @@ func told(literal *ast.CompositeLit) string {
 	)
 }
 
-// size is a constant expression in the largest unit that it is a multiple of.
+// size returns the value of a constant expression in bytes, in the largest unit that divides it.
 func size(expression string) string {
 	v, err := types.Eval(token.NewFileSet(), nil, token.NoPos, expression)
 	if err != nil || v.Value == nil {
-		return expression + " (no constant)"
+		return expression + " (not a constant)"
 	}
 	n, _ := constant.Int64Val(v.Value)
 	for _, unit := range []struct {
-		name string
-		of   int64
+		name  string
+		bytes int64
 	}{{"MiB", 1 << 20}, {"KiB", 1 << 10}} {
-		if n >= unit.of && n%unit.of == 0 {
-			return fmt.Sprintf("%d %s", n/unit.of, unit.name)
+		if n >= unit.bytes && n%unit.bytes == 0 {
+			return fmt.Sprintf("%d %s", n/unit.bytes, unit.name)
 		}
 	}
 	return fmt.Sprintf("%d B", n)

@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// listed is what `go list -json` says about a package, without its tests.
-type listed struct {
+// goPackage is the output of `go list -json` for one package, without its tests.
+type goPackage struct {
 	ImportPath string
 	Imports    []string
 	Deps       []string
@@ -26,63 +26,63 @@ func TestImports(t *testing.T) {
 	for _, p := range packages(t) {
 		dir := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")
 		seen[dir] = true
-		r, ok := roomOf(dir)
+		l, ok := layerOf(dir)
 		if !ok {
 			continue
 		}
 		for _, imported := range p.Imports {
-			if why := r.refuses(imported); why != "" {
-				t.Errorf("%s imports %s: room %s %s", dir, imported, r.name, why)
+			if why := l.refuses(imported); why != "" {
+				t.Errorf("%s imports %s: layer %s %s", dir, imported, l.name, why)
 			}
 		}
 		for _, dep := range p.Deps {
-			if slices.ContainsFunc(r.never, matching(dep)) {
-				t.Errorf("%s links in %s through others: room %s never does (go list -deps finds the way)", dir, dep, r.name)
+			if slices.ContainsFunc(l.never, matching(dep)) {
+				t.Errorf("%s imports %s indirectly: layer %s may not (go list -deps finds the path)", dir, dep, l.name)
 			}
 		}
 	}
-	// From the files, so that what go list left out is noticed.
+	// List the packages from the files too, to detect those that go list omitted.
 	for dir := range goDirs(t) {
 		inFree := slices.ContainsFunc(free, matching(dir))
-		if _, ok := roomOf(dir); !ok && !inFree {
-			t.Errorf("%s is in no room: add a line to rooms in test/arch/rooms_test.go that says what it may import", dir)
+		if _, ok := layerOf(dir); !ok && !inFree {
+			t.Errorf("%s is in no layer: add its allowed imports to layers in test/arch/layers_test.go", dir)
 		}
 		if !seen[dir] && !inFree {
-			t.Errorf("%s holds Go files, but go list found no package there, so nothing was checked", dir)
+			t.Errorf("%s has Go files, but go list found no package there, so its imports are unchecked", dir)
 		}
 	}
 }
 
-// roomOf returns the room of a package; free packages and those no one thought of have none.
-func roomOf(dir string) (room, bool) {
-	i := slices.IndexFunc(rooms, func(r room) bool { return matching(dir)(r.dir) })
+// layerOf returns the first layer that matches a package folder, and false when no layer does.
+func layerOf(dir string) (layer, bool) {
+	i := slices.IndexFunc(layers, func(l layer) bool { return matching(dir)(l.dir) })
 	if i < 0 {
-		return room{}, false
+		return layer{}, false
 	}
-	return rooms[i], true
+	return layers[i], true
 }
 
-// refuses reports why the room may not import a package; "" means that it may.
-func (r room) refuses(imported string) string {
+// refuses returns why the layer may not import a package, or "" when it may.
+func (l layer) refuses(imported string) string {
 	inner, isOurs := strings.CutPrefix(imported, module+"/")
 	switch {
-	case isOurs && slices.ContainsFunc(r.ours, matching(inner)):
-	case isOurs && strings.HasSuffix(r.dir, "/...") && matching(inner)(r.dir): // a room may be divided
+	case isOurs && slices.ContainsFunc(l.ours, matching(inner)):
+	case isOurs && strings.HasSuffix(l.dir, "/...") && matching(inner)(l.dir): // packages of one layer
 	case isOurs:
-		return "may import of ours only: " + strings.Join(r.ours, ", ")
+		return "may import only these memfit packages: " + strings.Join(l.ours, ", ")
 	case isStandard(imported):
-		for _, not := range r.noStd {
+		for _, not := range l.noStd {
 			if matching(imported)(not + "/...") {
-				return "may not use " + not
+				return "may not import " + not
 			}
 		}
-	case !slices.ContainsFunc(r.outside, matching(imported)):
-		return "may import from outside only: " + strings.Join(r.outside, ", ")
+	case !slices.ContainsFunc(l.outside, matching(imported)):
+		return "may import only these third-party packages: " + strings.Join(l.outside, ", ")
 	}
 	return ""
 }
 
-// matching returns whether a pattern ("a/b" or "a/b/...") stands for path.
+// matching returns a function that reports whether its pattern ("a/b" or "a/b/...") matches path.
 func matching(path string) func(pattern string) bool {
 	return func(pattern string) bool {
 		if tree, ok := strings.CutSuffix(pattern, "/..."); ok {
@@ -92,13 +92,13 @@ func matching(path string) func(pattern string) bool {
 	}
 }
 
-// isStandard: import paths of modules start with a host name, and those have a dot.
+// isStandard reports whether path is in the standard library. Module paths start with a host name, which has a dot.
 func isStandard(path string) bool {
 	first, _, _ := strings.Cut(path, "/")
 	return !strings.Contains(first, ".")
 }
 
-func packages(t *testing.T) []listed {
+func packages(t *testing.T) []goPackage {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-tags", "e2e", "-json=ImportPath,Imports,Deps", "./...")
 	cmd.Dir = root
@@ -108,9 +108,9 @@ func packages(t *testing.T) []listed {
 	if err != nil {
 		t.Fatalf("go list: %v\n%s", err, &stderr)
 	}
-	var all []listed
+	var all []goPackage
 	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
-		var p listed
+		var p goPackage
 		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
 			return all
 		} else if err != nil {

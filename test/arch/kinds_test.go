@@ -16,16 +16,16 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// mayNameKinds are the files that name a kind of workload besides the table, each with what it is there for.
+// mayNameKinds are the files besides the table that may name the kind Pod, each with the reason.
 var mayNameKinds = map[string]string{
-	"internal/owners/resolver.go": "a pod that nothing owns is its own workload",
+	"internal/owners/resolver.go": "a pod without an owner is its own workload",
 	"internal/workload/events.go": "events are about pods",
 
-	"cmd/agent/internal/snapshot/write.go": "a snapshot is of a pod, which owns it",
+	"cmd/agent/internal/snapshot/write.go": "a pod owns its snapshot",
 }
 
-// TestNobodyElseNamesAKind: what is special about a kind of workload is a column of the table. A list of kinds
-// somewhere else is what no one who adds one knows of.
+// TestNobodyElseNamesAKind checks that only internal/workloadkind names kinds of workloads. Properties of a kind are
+// columns of its table: a developer who adds a kind would miss a list of kinds elsewhere.
 func TestNobodyElseNamesAKind(t *testing.T) {
 	named := map[string]bool{}
 	for _, f := range goFiles(t) {
@@ -38,12 +38,12 @@ func TestNobodyElseNamesAKind(t *testing.T) {
 			found = slices.DeleteFunc(found, func(text string) bool { return text == `"Pod"` })
 		}
 		for _, text := range found {
-			t.Errorf("%s names %s: add a column to the table in internal/workloadkind and ask for that", f, text)
+			t.Errorf("%s names %s: add a column to the table in internal/workloadkind and use the column", f, text)
 		}
 	}
 	for f, why := range mayNameKinds {
 		if !named[f] {
-			t.Errorf("%s names no kind any more, so it needs no exception (%s)", f, why)
+			t.Errorf("%s names no kind: remove its exception (%s)", f, why)
 		}
 	}
 	const source = "package p\n\n// CronJob\nvar a = kind == \"Job\" || kind == \"a Job\" || resource == `cronjobs`\n"
@@ -52,8 +52,8 @@ func TestNobodyElseNamesAKind(t *testing.T) {
 	}
 }
 
-// kindsNamed are the texts of a source file that are a kind, or its name as it is typed. Of pods only the kind counts:
-// they are more than workloads, in log lines and in what clients ask for.
+// kindsNamed returns the string literals of a source file that equal a kind, its lower-case name or its resource; for
+// pods only the kind, because "pod" and "pods" are also keys of log lines and resources of client requests.
 func kindsNamed(source string) (found []string) {
 	var names []string
 	for _, k := range workloadkind.All() {
@@ -76,8 +76,8 @@ func kindsNamed(source string) (found []string) {
 	}
 }
 
-// TestWatchedKindsMayBeRead: an informer of a kind that the role does not name never fills, and the manager never gets
-// ready.
+// TestWatchedKindsMayBeRead checks that the role allows memfit to read every watched kind. Otherwise an informer never
+// syncs, and the manager never becomes ready.
 func TestWatchedKindsMayBeRead(t *testing.T) {
 	var role struct {
 		Rules []struct{ APIGroups, Resources, Verbs []string }
@@ -93,7 +93,7 @@ func TestWatchedKindsMayBeRead(t *testing.T) {
 				slices.Contains(rule.Verbs, "get") && slices.Contains(rule.Verbs, "list") && slices.Contains(rule.Verbs, "watch")
 		}
 		if k.Watched && !may {
-			t.Errorf("%s does not let memfit read %s of group %q", file, k.Resource, k.Group)
+			t.Errorf("%s does not allow memfit to read %s of group %q", file, k.Resource, k.Group)
 		}
 	}
 }

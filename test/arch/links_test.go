@@ -15,13 +15,13 @@ import (
 
 var (
 	link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
-	// page is a page of docs/ that a text names: a comment, a message, a README.
+	// page matches the path of a page of docs/ in comments, messages and READMEs.
 	page    = regexp.MustCompile(`\bdocs/[A-Za-z0-9_/.-]*\.md\b`)
 	heading = regexp.MustCompile(`(?m)^#+ +(.+)$`)
 	fenced  = regexp.MustCompile("(?ms)^ *```.*?^ *```")
 )
 
-// TestLinksLeadSomewhere: each relative link of each page, with its anchor.
+// TestLinksLeadSomewhere checks the target and the anchor of each relative link of each page.
 func TestLinksLeadSomewhere(t *testing.T) {
 	for _, name := range files(t) {
 		if path.Ext(name) != ".md" {
@@ -35,7 +35,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// broken reports why a link leads nowhere; empty: it leads somewhere, or out of the repository.
+// broken returns why a link has no target, or "" when it has one or leads out of the repository.
 func broken(t *testing.T, from, to string) string {
 	t.Helper()
 	if strings.Contains(to, "://") || strings.HasPrefix(to, "mailto:") {
@@ -47,15 +47,15 @@ func broken(t *testing.T, from, to string) string {
 		file = path.Join(path.Dir(from), target)
 	}
 	if _, err := os.Stat(filepath.Join(root, file)); err != nil {
-		return "there is no " + file
+		return file + " not found"
 	}
 	if anchor == "" || path.Ext(file) != ".md" || slices.Contains(anchors(string(read(t, file))), anchor) {
 		return ""
 	}
-	return "no heading of " + file + " has that anchor"
+	return "no heading of " + file + " has this anchor"
 }
 
-// anchors are what GitHub makes of the headings of a page.
+// anchors returns GitHub's anchors for the headings of a page.
 func anchors(page string) (all []string) {
 	for _, found := range heading.FindAllStringSubmatch(fenced.ReplaceAllString(page, ""), -1) {
 		var anchor strings.Builder
@@ -72,7 +72,7 @@ func anchors(page string) (all []string) {
 	return all
 }
 
-// TestPagesThatAreNamedExist: the one who reads "see docs/x.md" in a message or a comment finds it.
+// TestPagesThatAreNamedExist checks that each page named in a message or a comment ("see docs/x.md") exists.
 func TestPagesThatAreNamedExist(t *testing.T) {
 	for _, name := range files(t) {
 		if !slices.Contains([]string{".go", ".md", ".yaml", ".yml", ".mk", ".sh", ".json", ""}, path.Ext(name)) ||
@@ -81,7 +81,7 @@ func TestPagesThatAreNamedExist(t *testing.T) {
 		}
 		for _, named := range page.FindAllString(string(read(t, name)), -1) {
 			if _, err := os.Stat(filepath.Join(root, named)); err != nil {
-				t.Errorf("%s names %s, which does not exist", name, named)
+				t.Errorf("%s names %s, which was not found", name, named)
 			}
 		}
 	}
@@ -94,14 +94,14 @@ func TestAnchors(t *testing.T) {
 	}
 }
 
-// TestPagesAreInTheMenu: make site refuses a page that is in no menu, some minutes later than this.
+// TestPagesAreInTheMenu finds pages missing from the site's menu, which make site would refuse minutes later.
 func TestPagesAreInTheMenu(t *testing.T) {
 	const menu = "hack/site/mkdocs.yml"
 	listed := string(read(t, menu))
 	for _, name := range files(t) {
 		page, inDocs := strings.CutPrefix(name, "docs/")
 		if inDocs && path.Ext(page) == ".md" && !strings.Contains(listed, "- "+page+"\n") {
-			t.Errorf("%s is not in the menu of the site: add it to nav in %s", name, menu)
+			t.Errorf("%s is missing from the site's menu: add it to nav in %s", name, menu)
 		}
 	}
 }

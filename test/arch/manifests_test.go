@@ -21,18 +21,16 @@ func manifests(t *testing.T) []string {
 	})
 }
 
-// byIndex is a JSON patch path that counts list items; "-" (append) is fine.
+// byIndex matches a JSON patch path with a list index; "-" (append) is allowed.
 var byIndex = regexp.MustCompile(`(^|[-\s{,"'])path["']?:\s*["']?/[^\s,}"']*/\d+(/|["']?\s*([,}#]|$))`)
 
-// TestPatchesByName: a patch by list index edits whatever stands there after a user added an item above it.
+// TestPatchesByName refuses patches by list index: they edit the wrong item after a user inserted one above it.
 func TestPatchesByName(t *testing.T) {
 	for _, f := range manifests(t) {
 		for i, line := range strings.Split(string(read(t, f)), "\n") {
 			if byIndex.MatchString(line) {
-				t.Errorf(
-					"%s:%d patches by list index; use a strategic merge patch that names the item: %s", f, i+1,
-					strings.TrimSpace(line),
-				)
+				t.Errorf("%s:%d patches by list index; use a strategic merge patch with the item's name: %s", f, i+1,
+					strings.TrimSpace(line))
 			}
 		}
 	}
@@ -56,15 +54,13 @@ func TestByIndex(t *testing.T) {
 	}
 }
 
-// TestRBACReasons: whoever reviews memfit for a cluster reads why it needs each permission next to the permission.
+// TestRBACReasons checks that each permission has its reason beside it, for the administrators who review memfit.
 func TestRBACReasons(t *testing.T) {
 	for _, f := range goFiles(t) {
 		lines := strings.Split(string(read(t, f)), "\n")
 		for i, line := range lines {
 			if strings.HasPrefix(strings.TrimSpace(line), "// +kubebuilder:rbac:") && (i == 0 || !isProse(lines[i-1])) {
-				t.Errorf(
-					"%s:%d: RBAC marker without a reason; write it in a comment line directly above, one for each marker", f, i+1,
-				)
+				t.Errorf("%s:%d: RBAC marker without a reason; add one in a comment line directly above each marker", f, i+1)
 			}
 		}
 	}
@@ -74,22 +70,20 @@ func TestRBACReasons(t *testing.T) {
 			continue
 		}
 		for _, line := range rulesWithoutReason(string(read(t, f))) {
-			t.Errorf(
-				"%s:%d: RBAC rule without a reason; write it in a comment directly above the rule or behind its first line", f,
-				line,
-			)
+			t.Errorf("%s:%d: RBAC rule without a reason; add one in a comment directly above the rule or on its first line",
+				f, line)
 		}
 	}
 }
 
-// isProse: a comment line that is neither empty nor a marker.
+// isProse reports whether a line is a comment that is neither empty nor a marker.
 func isProse(line string) bool {
 	text, ok := strings.CutPrefix(strings.TrimSpace(line), "//")
 	text = strings.TrimSpace(text)
 	return ok && text != "" && !strings.HasPrefix(text, "+")
 }
 
-// rulesWithoutReason returns the line numbers of list items under "rules:" that no comment explains.
+// rulesWithoutReason returns the line numbers of list items under "rules:" without a comment.
 func rulesWithoutReason(manifest string) []int {
 	var bare []int
 	inRules, commented := false, false
@@ -135,8 +129,8 @@ rules:
 	}
 }
 
-// TestClusterRolesStaySmall: nodes/proxy is a way to run commands in every pod, and cluster-wide access to Secrets is
-// access to everything; memfit needs neither.
+// TestClusterRolesStaySmall refuses permissions that memfit does not need: nodes/proxy allows commands in every pod,
+// and cluster-wide access to Secrets gives access to everything.
 func TestClusterRolesStaySmall(t *testing.T) {
 	forbidden := []string{"nodes/proxy", "nodes/*", "secrets", "*", "*/*"}
 	for _, f := range manifests(t) {

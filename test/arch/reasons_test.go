@@ -13,17 +13,16 @@ import (
 	"testing"
 )
 
-// reasonsFile has every reason of conditions and Events.
+// reasonsFile declares every reason of conditions and Events.
 const reasonsFile = "api/v1alpha1/reasons.go"
 
-// giveReasons are the packages whose reasons end in a condition or an Event. "reason" means something else in
-// internal/inject (why a setting was left alone), in sentences for people.
-var giveReasons = []string{
+// reasonPackages are the packages whose reasons appear in conditions and Events. internal/inject is not among them: its
+// reasons are sentences about settings.
+var reasonPackages = []string{
 	"controllers/", "internal/rollout", "internal/conditions", "internal/recommend", "internal/workload",
 }
 
-// TestReasonsAreDocumented: whoever automates on a reason looks it up in the API. It is one CamelCase word, has a
-// comment that explains it, and something gives it.
+// TestReasonsAreDocumented checks that each reason of reasonsFile is one CamelCase word, has a comment and is used.
 func TestReasonsAreDocumented(t *testing.T) {
 	var sources strings.Builder
 	for _, f := range goFiles(t) {
@@ -35,7 +34,7 @@ func TestReasonsAreDocumented(t *testing.T) {
 	for _, decl := range parsed(t, reasonsFile).Decls {
 		group, isGroup := decl.(*ast.GenDecl)
 		if !isGroup || group.Tok != token.CONST {
-			t.Errorf("%s has something other than constants", reasonsFile)
+			t.Errorf("%s has a declaration other than constants", reasonsFile)
 			continue
 		}
 		for _, spec := range group.Specs {
@@ -44,31 +43,31 @@ func TestReasonsAreDocumented(t *testing.T) {
 			value, _ := strconv.Unquote(constant.Values[0].(*ast.BasicLit).Value)
 			found++
 			if doc := constant.Doc.Text(); !strings.HasPrefix(doc, name+": ") || len(strings.Fields(doc)) < 3 {
-				t.Errorf("%s: say what %s means, and what to do: %q", reasonsFile, name, doc)
+				t.Errorf("%s: the comment of %s lacks what it means and what to do: %q", reasonsFile, name, doc)
 			}
 			if !strings.HasPrefix(name, "Reason") && !strings.HasPrefix(name, "Event") || value == "" ||
 				strings.ContainsAny(value, " -_.") {
-				t.Errorf("%s: %s = %q is no reason of a condition or an Event", reasonsFile, name, value)
+				t.Errorf("%s: %s = %q is not a reason of a condition or an Event", reasonsFile, name, value)
 			}
 			if !strings.Contains(sources.String(), "v1alpha1."+name) {
-				t.Errorf("%s: nothing gives %s", reasonsFile, name)
+				t.Errorf("%s: %s is unused", reasonsFile, name)
 			}
 		}
 	}
 	if found < 50 {
-		t.Errorf("found %d reasons in %s: this test looks for the wrong thing", found, reasonsFile)
+		t.Errorf("found %d reasons in %s, want at least 50: fix this test's search", found, reasonsFile)
 	}
 }
 
-// TestReasonsComeFromTheAPI: no reason is written where it is given.
+// TestReasonsComeFromTheAPI checks that packages use the constants of reasonsFile instead of string literals.
 func TestReasonsComeFromTheAPI(t *testing.T) {
 	for _, f := range goFiles(t) {
 		if strings.HasSuffix(f, "_test.go") ||
-			!slices.ContainsFunc(giveReasons, func(p string) bool { return strings.HasPrefix(f, p) }) {
+			!slices.ContainsFunc(reasonPackages, func(p string) bool { return strings.HasPrefix(f, p) }) {
 			continue
 		}
 		for _, text := range reasonTexts(parsed(t, f)) {
-			t.Errorf("%s gives the reason %s: make it a constant of %s, with what it means and what to do", f, text, reasonsFile)
+			t.Errorf("%s has the reason %s: make it a constant of %s, with its meaning and what to do", f, text, reasonsFile)
 		}
 	}
 	const source = `package p
@@ -104,10 +103,10 @@ func parsed(t *testing.T, file string) *ast.File {
 	return f
 }
 
-// reasonTexts are the texts in a file that stand where a reason is expected: in a field, variable, constant, parameter
-// or result of that name, or compared with one.
+// reasonTexts returns the string literals of a file that are used as a reason: values of a field, variable, constant,
+// parameter or result named reason, and values compared with one.
 func reasonTexts(file *ast.File) (found []string) {
-	parameters := map[string]int{"True": 0, "False": 0, "Unknown": 0} // of conditions.Kind
+	parameters := map[string]int{"True": 0, "False": 0, "Unknown": 0} // index by function; these are conditions.Kind's
 	for _, decl := range file.Decls {
 		if f, isFunc := decl.(*ast.FuncDecl); isFunc {
 			if at := reasonAt(f.Type.Params); at >= 0 {
@@ -149,7 +148,7 @@ func reasonTexts(file *ast.File) (found []string) {
 	return found
 }
 
-// returnedReasons are the texts that a function returns as its result named reason.
+// returnedReasons returns the string literals that a function returns as its result named reason.
 func returnedReasons(f *ast.FuncDecl) (found []string) {
 	at := reasonAt(f.Type.Results)
 	if at < 0 || f.Body == nil {
@@ -164,7 +163,7 @@ func returnedReasons(f *ast.FuncDecl) (found []string) {
 	return found
 }
 
-// reasonAt is the place of the field named reason, -1 when there is none.
+// reasonAt returns the index of the field named reason, or -1.
 func reasonAt(fields *ast.FieldList) int {
 	if fields == nil {
 		return -1
@@ -181,7 +180,7 @@ func reasonAt(fields *ast.FieldList) int {
 	return -1
 }
 
-// isReason: Reason, reason, e.Reason, ReasonDisruptionBudget, EventResized.
+// isReason reports whether e names a reason: Reason, reason, e.Reason, ReasonDisruptionBudget, EventResized.
 func isReason(e ast.Expr) bool {
 	name := nameOf(e)
 	return name == "reason" || strings.HasPrefix(name, "Reason") && name != "Reasons" ||
@@ -198,7 +197,7 @@ func nameOf(e ast.Expr) string {
 	return ""
 }
 
-// textsIn are the texts of an expression, but for the empty one.
+// textsIn returns the nonempty string literals of an expression.
 func textsIn(e ast.Expr) (found []string) {
 	ast.Inspect(e, func(n ast.Node) bool {
 		if text, isText := n.(*ast.BasicLit); isText && text.Kind == token.STRING && text.Value != `""` {

@@ -16,8 +16,8 @@ import (
 	"github.com/memfit/memfit/internal/runtimes"
 )
 
-// TestTheAPIKnowsWhatTheTableKnows: what a profile may say of runtimes, their variants and settings is the table of
-// internal/runtimes, in every place of the CRDs that API servers hold people to.
+// TestTheAPIKnowsWhatTheTableKnows checks that the enums of the CRDs for runtimes, variants and settings equal the
+// table of internal/runtimes.
 func TestTheAPIKnowsWhatTheTableKnows(t *testing.T) {
 	want := tableEnums()
 	for _, file := range []string{
@@ -40,14 +40,14 @@ func TestTheAPIKnowsWhatTheTableKnows(t *testing.T) {
 			}
 		})
 		for field := range want {
-			if found[field] < 2 { // for all containers, and for one
-				t.Errorf("%s has %s in %d places, want at least 2: this test looks for the wrong field", file, field, found[field])
+			if found[field] < 2 { // one for all containers, one for a single container
+				t.Errorf("%s has %s in %d places, want at least 2: this test searches the wrong field", file, field, found[field])
 			}
 		}
 	}
 }
 
-// tableEnums are the values that the table allows, by field of the API.
+// tableEnums returns the values that the table allows by API field.
 func tableEnums() map[string][]string {
 	var names, variants, settings []string
 	for _, r := range runtimes.All() {
@@ -61,7 +61,7 @@ func tableEnums() map[string][]string {
 	return map[string][]string{".runtime.type": names, ".runtime.variant": variants, ".tuning.replace[]": settings}
 }
 
-// eachSchema visits the schemas below node, each with the path of its field.
+// eachSchema calls visit for each schema below node with the path of its field.
 func eachSchema(node any, at string, visit func(at string, schema map[string]any)) {
 	switch n := node.(type) {
 	case []any:
@@ -95,8 +95,7 @@ func texts(list any) (out []string) {
 	return out
 }
 
-// TestVariantsBelongToTheirRuntimes: the CEL rule of the API, which is written by hand, names the runtimes that have
-// variants.
+// TestVariantsBelongToTheirRuntimes checks that the handwritten CEL rule of the API names the runtimes with variants.
 func TestVariantsBelongToTheirRuntimes(t *testing.T) {
 	var types []string
 	for _, r := range runtimes.All() {
@@ -112,27 +111,27 @@ func TestVariantsBelongToTheirRuntimes(t *testing.T) {
 	}
 }
 
-// TestARuntimeIsOneFile: each file adds at most one runtime, and files that add none hold what several share.
+// TestARuntimeIsOneFile checks that each file adds at most one runtime. Code that several share has files of its own.
 func TestARuntimeIsOneFile(t *testing.T) {
 	for _, f := range goFiles(t) {
 		if path.Dir(f) != "internal/runtimes" || strings.HasSuffix(f, "_test.go") {
 			continue
 		}
 		if n := strings.Count(string(read(t, f)), "= row(&Runtime{"); n > 1 {
-			t.Errorf("%s adds %d runtimes: give each a file of its own", f, n)
+			t.Errorf("%s adds %d runtimes: move each to a file of its own", f, n)
 		}
 	}
 }
 
-// TestNobodyElseAsksForARuntime: what is special about one runtime is a column of the table. An "if" on its name
-// somewhere else is a second place to change, which no one who adds a runtime knows of.
+// TestNobodyElseAsksForARuntime checks that only internal/runtimes names a runtime. Properties of a runtime are columns
+// of its table: a developer who adds a runtime would miss an "if" on a runtime's name elsewhere.
 func TestNobodyElseAsksForARuntime(t *testing.T) {
 	for _, f := range goFiles(t) {
 		if strings.HasSuffix(f, "_test.go") || !shipped(f) || path.Dir(f) == "internal/runtimes" {
 			continue
 		}
 		for _, name := range runtimesNamed(string(read(t, f))) {
-			t.Errorf("%s asks for %s: add a column to the table in internal/runtimes and ask for that", f, name)
+			t.Errorf("%s names %s: add a column to the table in internal/runtimes and use the column", f, name)
 		}
 	}
 	const source = "package p\n\n// NodeJS\nvar a = v1alpha1.RuntimeNodeJS == \"JVM\" || v1alpha1.RuntimeAuto == \"a " +
@@ -142,14 +141,13 @@ func TestNobodyElseAsksForARuntime(t *testing.T) {
 	}
 }
 
-// shipped: what the operator, its agent and its plugin are built from.
+// shipped reports whether the manager, the agent or the kubectl plugin is built from a file.
 func shipped(file string) bool {
 	top, _, _ := strings.Cut(file, "/")
 	return slices.Contains([]string{"cmd", "controllers", "internal", "webhooks"}, top)
 }
 
-// runtimesNamed are the constants and texts of a source file that name one runtime; Auto, which is none, does not
-// count.
+// runtimesNamed returns the constants and string literals of a source file that name a runtime. Auto is not a runtime.
 func runtimesNamed(source string) (found []string) {
 	var names []string
 	for _, r := range runtimes.All() {

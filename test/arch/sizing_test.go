@@ -14,23 +14,21 @@ import (
 	"testing"
 )
 
-// noSize are the constants of these packages that no size follows from.
-var noSize = map[string]string{
+// notSizing are the constants of internal/recommend and internal/history that do not affect a size, with the reason.
+var notSizing = map[string]string{
 	"day":        "a unit",
-	"maxReasons": "bounds what a status holds",
-	"maxAdvice":  "bounds what a status holds",
-	"minRuns":    "is for the description of runs", "minRunsOfMode": "is for the description of runs",
-	"modesApart": "is for the description of runs",
+	"maxReasons": "bounds a status",
+	"maxAdvice":  "bounds a status",
+	"minRuns":    "describes runs", "minRunsOfMode": "describes runs",
+	"modesApart": "describes runs",
 	"version":    "the version of the encoding",
-	"compressed": "a mark in the encoding",
+	"compressed": "a flag of the encoding",
 }
 
-// TestSizingConstantsAreTold: docs/design/sizing.md has every number that a size follows from, as it is in
-// internal/recommend
-// and internal/history, with what a quarter more or less of it does, or why no replay can say that. The prices of
-// Frugal and Cautious are in its table of postures, in words.
-func TestSizingConstantsAreTold(t *testing.T) {
-	told := tableRows(string(read(t, "docs/design/sizing.md")))
+// TestSizingConstantsAreDocumented checks that docs/design/sizing.md has the value of every constant that affects a
+// size. Its table of postures has the prices of Frugal and Cautious, which TestPosturePricesAreDocumented checks.
+func TestSizingConstantsAreDocumented(t *testing.T) {
+	documented := tableRows(string(read(t, "docs/design/sizing.md")))
 	all := sizingConstants(t, "recommend", 40)
 	for name, value := range sizingConstants(t, "history", 20) {
 		if other, both := all[name]; both && other != value {
@@ -39,47 +37,46 @@ func TestSizingConstantsAreTold(t *testing.T) {
 		all[name] = value
 	}
 	for name, value := range all {
-		if _, exempt := noSize[name]; exempt || name == "Frugal" || name == "Cautious" {
+		if _, exempt := notSizing[name]; exempt || name == "Frugal" || name == "Cautious" {
 			continue
 		}
-		cell, found := told[name]
-		if over, ok := told[name+" - 100"]; !found && ok {
+		cell, found := documented[name]
+		if over, ok := documented[name+" - 100"]; !found && ok {
 			n, err := strconv.Atoi(over)
 			if err != nil {
-				t.Errorf("docs/design/sizing.md: %s - 100 is %q, which is no number", name, over)
+				t.Errorf("docs/design/sizing.md: %s - 100 is %q, want a number", name, over)
 			}
 			cell, found = strconv.Itoa(n+100), true
 		}
 		switch {
 		case !found:
-			t.Errorf("docs/design/sizing.md has no row for the constant %s, which is %s: add what -sensitivity prints for it, "+
-				"or why "+
-				"the simulator cannot weigh it", name, value)
+			t.Errorf("docs/design/sizing.md has no row for the constant %s, which is %s: add the output of -sensitivity, "+
+				"or why the simulator cannot measure it", name, value)
 		case cell != value && !strings.HasPrefix(cell, value+" "): // a unit may follow
-			t.Errorf("docs/design/sizing.md says that %s is %q, and the code says %q", name, cell, value)
+			t.Errorf("docs/design/sizing.md has %q for %s, the code %q", cell, name, value)
 		}
 	}
 }
 
-// TestThePricesOfPosturesAreTold: what a kill costs is the same in the code, in docs/design/sizing.md and in the text
-// of the API.
-func TestThePricesOfPosturesAreTold(t *testing.T) {
-	told := tableRows(string(read(t, "docs/design/sizing.md")))
+// TestPosturePricesAreDocumented checks that each posture's price of a kill in the code is also in
+// docs/design/sizing.md and in the API's field docs.
+func TestPosturePricesAreDocumented(t *testing.T) {
+	documented := tableRows(string(read(t, "docs/design/sizing.md")))
 	text := string(read(t, "api/v1alpha1/memoryprofile_types.go"))
 	all := sizingConstants(t, "recommend", 40)
 	for _, row := range []string{"Frugal", "Balanced (default)", "Cautious"} {
 		name := strings.Fields(row)[0]
 		price := all[name]
-		if want := strings.Replace(price, "Gi", " GiB for a day", 1); price == "" || told[row] != want {
-			t.Errorf("docs/design/sizing.md says that a kill costs %q with %s, and the code says %q", told[row], name, want)
+		if want := strings.Replace(price, "Gi", " GiB for a day", 1); price == "" || documented[row] != want {
+			t.Errorf("docs/design/sizing.md has %q as the price of a kill with %s, the code %q", documented[row], name, want)
 		}
 		if want := row + " " + price; !strings.Contains(text, want) {
-			t.Errorf("the text of sizing.posture does not have %q", want)
+			t.Errorf("the field docs of sizing.posture lack %q", want)
 		}
 	}
 }
 
-// tableRows are the second cells of the tables of a page, by their first.
+// tableRows returns the second cell of each table row of a page by the first cell.
 func tableRows(page string) map[string]string {
 	rows := map[string]string{}
 	for line := range strings.Lines(page) {
@@ -91,12 +88,12 @@ func tableRows(page string) map[string]string {
 	return rows
 }
 
-// sizingConstants are the numbers of a package with their values as the documentation writes them: those of
-// DefaultModel, and all that are declared as constants.
-func sizingConstants(t *testing.T, room string, least int) map[string]string {
+// sizingConstants returns the numeric constants of a package below internal and the fields of its DefaultModel, by
+// name, in the format of the docs. The test fails if there are fewer than least.
+func sizingConstants(t *testing.T, pkg string, least int) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	dir := filepath.Join(root, "internal", room)
+	dir := filepath.Join(root, "internal", pkg)
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -121,7 +118,7 @@ func sizingConstants(t *testing.T, room string, least int) map[string]string {
 		}
 	}
 	if len(all) < least {
-		t.Fatalf("only %d constants were found in internal/%s: %v", len(all), room, all)
+		t.Fatalf("found %d constants in internal/%s, want at least %d: %v", len(all), pkg, least, all)
 	}
 	return all
 }
@@ -145,7 +142,7 @@ func constantsOf(d *ast.GenDecl, all map[string]string) {
 	}
 }
 
-// fieldsOf reads a literal of a struct; false for anything else.
+// fieldsOf adds the numeric fields of a struct literal to all. It returns false for any other node.
 func fieldsOf(n ast.Node, all map[string]string) bool {
 	literal, ok := n.(*ast.CompositeLit)
 	if !ok {
@@ -164,14 +161,14 @@ func fieldsOf(n ast.Node, all map[string]string) bool {
 	return true
 }
 
-// units are how the documentation writes them.
+// units maps units in the code to units in the docs.
 var units = map[string]string{
 	"memory.KiB": "Ki", "memory.MiB": "Mi", "memory.GiB": "Gi",
 	"time.Second": " s", "time.Minute": " min", "time.Hour": " h", "day": " days",
 	"period.Minute": " min", "period.Hour": " h", "period.Day": " days",
 }
 
-// inDocs is a number as the documentation has it; false for what is none.
+// inDocs returns a number in the format of the docs, and false for any other expression.
 func inDocs(e ast.Expr) (string, bool) {
 	switch e := e.(type) {
 	case *ast.BasicLit:
@@ -191,7 +188,7 @@ func inDocs(e ast.Expr) (string, bool) {
 	}
 }
 
-// named is "day" or "memory.MiB".
+// named returns an identifier's or selector's name: "day", "memory.MiB".
 func named(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.Ident:

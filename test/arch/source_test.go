@@ -15,10 +15,10 @@ import (
 	"testing"
 )
 
-// TestPackageDocs: a package states what it promises, once. Two docs drift apart, and godoc glues them together.
+// TestPackageDocs checks that each package has exactly one package comment. godoc would join several.
 func TestPackageDocs(t *testing.T) {
 	dirs := goDirs(t)
-	testsOnly := map[string][]string{} // such as an end-to-end suite: it says so in a test file
+	testsOnly := map[string][]string{} // packages with only tests have their comment in a test file
 	for _, f := range goFiles(t) {
 		if dir := path.Dir(f); dirs[dir] == nil {
 			testsOnly[dir] = append(testsOnly[dir], f)
@@ -39,10 +39,10 @@ func TestPackageDocs(t *testing.T) {
 		}
 		switch len(documented) {
 		case 0:
-			t.Errorf("package in %s has no package comment: say in doc.go what it promises", dir)
+			t.Errorf("package in %s has no package comment: describe it in doc.go", dir)
 		case 1:
 		default:
-			t.Errorf("package in %s has %d package comments, want one: %s", dir, len(documented), strings.Join(documented, ", "))
+			t.Errorf("package in %s has %d package comments, want 1: %s", dir, len(documented), strings.Join(documented, ", "))
 		}
 	}
 }
@@ -60,7 +60,7 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// TestNoDumpingGrounds: a folder whose name means nothing collects everything.
+// TestNoDumpingGrounds refuses vague folder names, which collect unrelated code.
 func TestNoDumpingGrounds(t *testing.T) {
 	vague := []string{"common", "helper", "helpers", "misc", "util", "utils"}
 	reported := map[string]bool{}
@@ -68,29 +68,29 @@ func TestNoDumpingGrounds(t *testing.T) {
 		for dir := path.Dir(f); dir != "."; dir = path.Dir(dir) {
 			if slices.Contains(vague, path.Base(dir)) && !reported[dir] {
 				reported[dir] = true
-				t.Errorf("folder %s: name it after what its contents promise", dir)
+				t.Errorf("folder %s: rename it after its contents", dir)
 			}
 		}
 	}
 }
 
-// TestNoPrograms: a program that a user built and added by mistake makes every clone larger for ever, and no one can
-// review it (25 MiB of an agent lay in the tree for a day). The largest file that people wrote is below 100 KiB.
+// TestNoPrograms refuses programs and large files: they enlarge every clone and cannot be reviewed. The largest
+// handwritten file is below 100 KiB.
 func TestNoPrograms(t *testing.T) {
 	const most = 1 << 20
 	for _, f := range files(t) {
 		content := read(t, f)
 		if bytes.HasPrefix(content, []byte("\x7fELF")) {
-			t.Errorf("%s is a program: git rm it, and build it where it is needed", f)
+			t.Errorf("%s is a program: git rm it, and build it when needed", f)
 		}
 		if len(content) > most {
-			t.Errorf("%s has %d bytes, the most is %d: make it when it is needed instead", f, len(content), most)
+			t.Errorf("%s has %d bytes, at most %d are allowed: generate it when needed", f, len(content), most)
 		}
 	}
 }
 
-// TestNoRegistryHosts: the ordinary clients know where their registries are, and whoever uses a mirror has told them.
-// A host written down here would go round that. The names are split so that this file passes its own test.
+// TestNoRegistryHosts refuses names of registry hosts: they would bypass a mirror in the client's configuration. The
+// names are split so that this file passes its own test.
 func TestNoRegistryHosts(t *testing.T) {
 	hosts := []string{
 		"proxy.golang" + ".org", "sum.golang" + ".org", "index.golang" + ".org", "goproxy" + ".io", "goproxy" + ".cn",
@@ -103,29 +103,27 @@ func TestNoRegistryHosts(t *testing.T) {
 		content := bytes.ToLower(read(t, f))
 		for _, host := range hosts {
 			if before, _, found := bytes.Cut(content, []byte(host)); found {
-				t.Errorf(
-					"%s:%d names the registry host %s: leave it to the client's own settings", f, 1+bytes.Count(before, []byte("\n")),
-					host,
-				)
+				t.Errorf("%s:%d names the registry host %s: leave it to the client's configuration", f,
+					1+bytes.Count(before, []byte("\n")), host)
 			}
 		}
 	}
 }
 
-// TestOneFormatOfTimes: two ways to write a point in time look like two kinds of times to the one who reads both.
+// TestOneFormatOfTimes checks that only internal/format formats times, so that users see one format.
 func TestOneFormatOfTimes(t *testing.T) {
 	for _, f := range goFiles(t) {
 		if strings.HasSuffix(f, "_test.go") || !shipped(f) || path.Dir(f) == "internal/format" {
 			continue
 		}
 		if bytes.Contains(read(t, f), []byte(".UTC().Format(")) {
-			t.Errorf("%s writes a time in a format of its own: internal/format has Time and TimeOfDay", f)
+			t.Errorf("%s formats a time itself: use Time or TimeOfDay of internal/format", f)
 		}
 	}
 }
 
-// TestNobodyAsksForAVersion: what an API server can do shows in what it serves. A version does not show gates that
-// are turned off, nor the nodes (docs/reference/kubernetes.md).
+// TestNobodyAsksForAVersion refuses version checks of API servers and kubelets. A version does not show disabled
+// feature gates: the API server's served resources do (docs/reference/kubernetes.md).
 func TestNobodyAsksForAVersion(t *testing.T) {
 	for _, f := range goFiles(t) {
 		if strings.HasSuffix(f, "_test.go") || !shipped(f) {
@@ -136,17 +134,17 @@ func TestNobodyAsksForAVersion(t *testing.T) {
 			".KubeletVersion",
 		} {
 			if bytes.Contains(read(t, f), []byte(way)) {
-				t.Errorf("%s uses %s: ask for what is served instead", f, way)
+				t.Errorf("%s uses %s: check what the API server serves instead", f, way)
 			}
 		}
 	}
 }
 
-// widest is the length of a line of Go: what fits beside another file on a screen, and into a review.
-const widest = 120
+// maxColumns is the maximum length of a line of Go, in bytes.
+const maxColumns = 120
 
-// TestLinesFit: Go source is at most 120 columns wide. Left out are what cannot be broken: raw strings, markers for
-// generators, reasons for a linter, and files that are generated.
+// TestLinesFit checks the length of lines, except in raw strings, generator markers, linter directives and generated
+// files, which cannot be broken.
 func TestLinesFit(t *testing.T) {
 	for _, path := range goFiles(t) {
 		source := string(read(t, path))
@@ -154,14 +152,14 @@ func TestLinesFit(t *testing.T) {
 		for i, line := range strings.Split(source, "\n") {
 			marker := strings.Contains(line, "// +kubebuilder:") || strings.Contains(line, "//nolint:") ||
 				strings.HasPrefix(line, "//go:")
-			if len(line) > widest && !raw[i] && !marker {
-				t.Errorf("%s:%d has %d columns, at most %d fit", path, i+1, len(line), widest)
+			if len(line) > maxColumns && !raw[i] && !marker {
+				t.Errorf("%s:%d has %d columns, at most %d are allowed", path, i+1, len(line), maxColumns)
 			}
 		}
 	}
 }
 
-// rawStrings are the lines that hold a part of a raw string.
+// rawStrings returns the 0-based lines that contain part of a raw string.
 func rawStrings(source string) map[int]bool {
 	var s scanner.Scanner
 	files := token.NewFileSet()

@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// Authority signs certificates that are good for an hour.
+// Authority is a certificate authority. Its certificates are valid for an hour.
 type Authority struct {
 	// PEM is its own certificate.
 	PEM []byte
@@ -28,7 +28,7 @@ type Authority struct {
 	key         *ecdsa.PrivateKey
 }
 
-// New is an authority that no one trusts yet.
+// New returns a new authority.
 func New(t testing.TB) *Authority {
 	t.Helper()
 	a := &Authority{key: newKey(t), certificate: template("authority")}
@@ -41,8 +41,8 @@ func New(t testing.TB) *Authority {
 	return a
 }
 
-// Sign makes a certificate and its key, in PEM form, for a client of that common name or a server at 127.0.0.1 and
-// these names in DNS.
+// Sign returns a certificate and its key in PEM form, for a client with this common name or a server at 127.0.0.1 with
+// these DNS names.
 func (a *Authority) Sign(t testing.TB, name string, hosts ...string) (certificate, key []byte) {
 	t.Helper()
 	own, leaf := newKey(t), template(name)
@@ -63,7 +63,7 @@ func (a *Authority) Sign(t testing.TB, name string, hosts ...string) (certificat
 	)
 }
 
-// Write signs a certificate and writes it and its key into a folder, as NAME.crt and NAME.key.
+// Write signs a certificate, and writes it and its key to NAME.crt and NAME.key in a folder.
 func (a *Authority) Write(t testing.TB, dir, name, commonName string, hosts ...string) {
 	t.Helper()
 	certificate, key := a.Sign(t, commonName, hosts...)

@@ -5,10 +5,9 @@
 
 package budget
 
-// Race reports whether this test runs under the race detector. It costs 2 to 20 times the processor time, says its
-// documentation, and takes a quarter of what is put into a sync.Pool away on purpose: under it a budget is larger by
-// these factors, which still tells seconds from minutes and megabytes from gigabytes. `make test-race` holds all who
-// have a budget to the real one in a second run without it.
+// Race reports whether this test runs under the race detector. By its documentation the detector multiplies CPU time by
+// 2 to 20, and it drops a quarter of the objects put into a sync.Pool. Budgets are larger by the factors below, and
+// `make test-race` checks the real budgets in a second run without the detector.
 const Race = true
 
 const (

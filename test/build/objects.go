@@ -12,19 +12,19 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// Namespace is a namespace with annotations, given as key, value, key, value.
+// Namespace returns a namespace with annotations, given as key, value, key, value.
 func Namespace(name string, annotations ...string) *corev1.Namespace {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: with(nil, annotations)}}
 }
 
-// ControllerRef is a reference to the owner that controls.
+// ControllerRef returns a controller reference to owner.
 func ControllerRef(owner metav1.Object, apiVersion, kind string) metav1.OwnerReference {
 	return metav1.OwnerReference{
 		APIVersion: apiVersion, Kind: kind, Name: owner.GetName(), UID: owner.GetUID(), Controller: new(true),
 	}
 }
 
-// Deployment is a Deployment with annotations of its own, given as key, value, key, value.
+// Deployment returns a Deployment with annotations, given as key, value, key, value; its pod template has none.
 func Deployment(namespace, name string, annotations ...string) *appsv1.Deployment {
 	labels := map[string]string{"app": name}
 	return &appsv1.Deployment{
@@ -33,7 +33,7 @@ func Deployment(namespace, name string, annotations ...string) *appsv1.Deploymen
 	}
 }
 
-// DaemonSet is a DaemonSet with annotations of its own, given as key, value, key, value.
+// DaemonSet returns a DaemonSet with annotations, given as key, value, key, value; its pod template has none.
 func DaemonSet(namespace, name string, annotations ...string) *appsv1.DaemonSet {
 	labels := map[string]string{"app": name}
 	return &appsv1.DaemonSet{
@@ -42,7 +42,7 @@ func DaemonSet(namespace, name string, annotations ...string) *appsv1.DaemonSet 
 	}
 }
 
-// ReplicaSet is a ReplicaSet of a Deployment that exists.
+// ReplicaSet returns a ReplicaSet of a Deployment that is already created.
 func ReplicaSet(d *appsv1.Deployment, hash string) *appsv1.ReplicaSet {
 	labels := map[string]string{"app": d.Name, "pod-template-hash": hash}
 	return &appsv1.ReplicaSet{
@@ -54,7 +54,7 @@ func ReplicaSet(d *appsv1.Deployment, hash string) *appsv1.ReplicaSet {
 	}
 }
 
-// CronJob is a CronJob that never runs by itself.
+// CronJob returns a suspended CronJob with annotations, given as key, value, key, value.
 func CronJob(namespace, name string, annotations ...string) *batchv1.CronJob {
 	return &batchv1.CronJob{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: with(nil, annotations)},
@@ -64,11 +64,11 @@ func CronJob(namespace, name string, annotations ...string) *batchv1.CronJob {
 	}
 }
 
-// Job is a Job of a CronJob that exists; nil: of no one.
-func Job(namespace, name string, of *batchv1.CronJob) *batchv1.Job {
+// Job returns a Job of a CronJob that is already created, or a Job without an owner if owner is nil.
+func Job(namespace, name string, owner *batchv1.CronJob) *batchv1.Job {
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: jobSpec(name)}
-	if of != nil {
-		job.OwnerReferences = []metav1.OwnerReference{ControllerRef(of, "batch/v1", "CronJob")}
+	if owner != nil {
+		job.OwnerReferences = []metav1.OwnerReference{ControllerRef(owner, "batch/v1", "CronJob")}
 	}
 	return job
 }
@@ -86,7 +86,7 @@ func template(labels map[string]string) corev1.PodTemplateSpec {
 	}
 }
 
-// Profile is a MemoryProfile for a runtime.
+// Profile returns a MemoryProfile for a runtime.
 func Profile(
 	namespace, name string, runtime v1alpha1.RuntimeType, edits ...func(*v1alpha1.MemoryProfileSpec),
 ) *v1alpha1.MemoryProfile {
@@ -98,7 +98,7 @@ func Profile(
 	return p
 }
 
-// ClusterProfile is a ClusterMemoryProfile for a runtime.
+// ClusterProfile returns a ClusterMemoryProfile for a runtime.
 func ClusterProfile(
 	name string, runtime v1alpha1.RuntimeType, edits ...func(*v1alpha1.MemoryProfileSpec),
 ) *v1alpha1.ClusterMemoryProfile {
@@ -110,7 +110,7 @@ func ClusterProfile(
 	return p
 }
 
-// Selecting makes a profile choose pods by label, given as key, value.
+// Selecting makes a profile select pods by labels, given as key, value, key, value.
 func Selecting(pairs ...string) func(*v1alpha1.MemoryProfileSpec) {
 	return func(s *v1alpha1.MemoryProfileSpec) { s.Selector = &metav1.LabelSelector{MatchLabels: with(nil, pairs)} }
 }

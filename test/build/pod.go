@@ -16,7 +16,7 @@ import (
 // PodWrapper builds a pod.
 type PodWrapper struct{ pod corev1.Pod }
 
-// Pod starts a running pod without containers.
+// Pod begins a pod in phase Running, without containers.
 func Pod(namespace, name string) *PodWrapper {
 	w := &PodWrapper{}
 	w.pod.Namespace, w.pod.Name = namespace, name
@@ -24,7 +24,7 @@ func Pod(namespace, name string) *PodWrapper {
 	return w
 }
 
-// Obj is the pod.
+// Obj returns a copy of the pod.
 func (w *PodWrapper) Obj() *corev1.Pod { return w.pod.DeepCopy() }
 
 // Annotate adds annotations, given as key, value, key, value.
@@ -39,19 +39,19 @@ func (w *PodWrapper) Label(pairs ...string) *PodWrapper {
 	return w
 }
 
-// OwnedBy makes owner the controller.
+// OwnedBy makes owner the pod's controller.
 func (w *PodWrapper) OwnedBy(owner metav1.Object, apiVersion, kind string) *PodWrapper {
 	w.pod.OwnerReferences = []metav1.OwnerReference{ControllerRef(owner, apiVersion, kind)}
 	return w
 }
 
-// On puts the pod on a node.
+// On sets spec.nodeName.
 func (w *PodWrapper) On(node string) *PodWrapper {
 	w.pod.Spec.NodeName = node
 	return w
 }
 
-// Whole sets the resources of the pod as a whole (spec.resources).
+// Whole sets the pod-level resources (spec.resources).
 func (w *PodWrapper) Whole(r corev1.ResourceRequirements) *PodWrapper {
 	w.pod.Spec.Resources = &r
 	return w
@@ -72,13 +72,13 @@ func (w *PodWrapper) RestartPolicy(p corev1.RestartPolicy) *PodWrapper {
 // ContainerOption changes a container and its status.
 type ContainerOption func(*corev1.Container, *corev1.ContainerStatus)
 
-// Container adds an app container, or changes the one that is there.
+// Container adds an app container, or changes the existing one of this name.
 func (w *PodWrapper) Container(name string, options ...ContainerOption) *PodWrapper {
 	edit(&w.pod.Spec.Containers, &w.pod.Status.ContainerStatuses, name, options)
 	return w
 }
 
-// InitContainer adds an init container, or changes the one that is there.
+// InitContainer adds an init container, or changes the existing one of this name.
 func (w *PodWrapper) InitContainer(name string, options ...ContainerOption) *PodWrapper {
 	edit(&w.pod.Spec.InitContainers, &w.pod.Status.InitContainerStatuses, name, options)
 	return w
@@ -105,7 +105,7 @@ func edit(containers *[]corev1.Container, statuses *[]corev1.ContainerStatus, na
 	}
 }
 
-// Limit sets the memory limit, in the spec and as the kubelet reports it.
+// Limit sets the memory limit in spec and status.
 func Limit(q string) ContainerOption {
 	return func(c *corev1.Container, s *corev1.ContainerStatus) {
 		c.Resources.Limits = memory(c.Resources.Limits, q)
@@ -116,7 +116,7 @@ func Limit(q string) ContainerOption {
 	}
 }
 
-// Request sets the memory request, in the spec and as the kubelet reports it.
+// Request sets the memory request in spec and status.
 func Request(q string) ContainerOption {
 	return func(c *corev1.Container, s *corev1.ContainerStatus) {
 		c.Resources.Requests = memory(c.Resources.Requests, q)
@@ -136,7 +136,7 @@ func Env(pairs ...string) ContainerOption {
 	}
 }
 
-// EnvVar adds one environment variable of any form.
+// EnvVar adds an environment variable, for example one with valueFrom.
 func EnvVar(v corev1.EnvVar) ContainerOption {
 	return func(c *corev1.Container, _ *corev1.ContainerStatus) { c.Env = append(c.Env, v) }
 }
@@ -165,18 +165,17 @@ func Sidecar() ContainerOption {
 	}
 }
 
-// Started sets when the running instance started.
+// Started sets the start time of the running container.
 func Started(at time.Time) ContainerOption {
 	return func(_ *corev1.Container, s *corev1.ContainerStatus) {
 		s.State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(at)}}
 	}
 }
 
-// OOMKilled records that the kernel killed the instance at this time, and that the kubelet started the next one a
-// second later.
+// OOMKilled sets the status after an OOM kill at this time and a restart a second later.
 func OOMKilled(at time.Time) ContainerOption { return Died(at, "OOMKilled", 137) }
 
-// Died records that an instance ended, and that the kubelet started the next one a second later.
+// Died sets the status after a container terminated at this time and restarted a second later.
 func Died(at time.Time, reason string, exitCode int32) ContainerOption {
 	return func(c *corev1.Container, s *corev1.ContainerStatus) {
 		started := at.Add(-time.Minute)
@@ -195,7 +194,7 @@ func Died(at time.Time, reason string, exitCode int32) ContainerOption {
 	}
 }
 
-// Ended records that the instance ended and nothing followed, as in a Job's pod.
+// Ended sets the status of a container that terminated without a restart, as in a Job's pod.
 func Ended(at time.Time, reason string, exitCode int32) ContainerOption {
 	return func(_ *corev1.Container, s *corev1.ContainerStatus) {
 		s.State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{

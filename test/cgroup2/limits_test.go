@@ -22,7 +22,7 @@ import (
 
 const mebi = 1 << 20
 
-// resize asks for another limit in place.
+// resize changes the limit of a pod in place.
 func (n *node) resize(pod *corev1.Pod, limit string) {
 	n.t.Helper()
 	patch := fmt.Sprintf(`{"spec":{"containers":[{"name":"app","resources":{"limits":{"memory":%q}}}]}}`, limit)
@@ -32,8 +32,8 @@ func (n *node) resize(pod *corev1.Pod, limit string) {
 	n.Expect(err).NotTo(HaveOccurred())
 }
 
-// TestLoweringBelowUsage: the kubelet refuses a limit below all memory in use, page cache included, and keeps the old
-// one; a limit that fits is taken afterwards.
+// TestLoweringBelowUsage checks that the kubelet refuses a limit below usage including page cache, keeps the old limit,
+// and applies a sufficient limit afterwards.
 func TestLoweringBelowUsage(t *testing.T) {
 	n := newNode(t, "any variant", func(labnode.Kubelet) bool { return true })
 	const fill = `dd if=/dev/zero of=/state/f bs=1M count=150; sync; cat /state/f >/dev/null; echo filled
@@ -43,7 +43,7 @@ exec sleep 86400`
 	cgroup := n.containerCgroup(pod)
 	stat := n.counters(cgroup + "/memory.stat")
 	n.Expect(stat["file"]).To(BeNumerically(">", 100*mebi), "page cache")
-	n.Expect(stat["anon"]).To(BeNumerically("<", 32*mebi), "the container's own memory fits into the new limit")
+	n.Expect(stat["anon"]).To(BeNumerically("<", 32*mebi), "below the new limit without page cache")
 
 	n.resize(pod, "64Mi")
 	n.Eventually(func(g Gomega) {
@@ -64,7 +64,7 @@ exec sleep 86400`
 	n.Expect(n.status(pod.Name).RestartCount).To(BeZero())
 }
 
-// hold takes so many MiB and keeps them.
+// hold returns a command that allocates the MiB and keeps them.
 func hold(mib int) []string {
 	return []string{"python3", "-c", fmt.Sprintf("import time\nx = b'x' * (%d << 20)\nprint('held', flush=True)\n"+
 		"time.sleep(86400)", mib)}
@@ -75,8 +75,8 @@ func burstable(pod *corev1.Pod, request string) *corev1.Pod {
 	return pod
 }
 
-// TestMemoryHigh: MemoryQoS puts memory.high nine tenths of the way from request to limit, and a container above it
-// stalls, which the summary tells.
+// TestMemoryHigh checks that MemoryQoS sets memory.high to the request plus 90 % of the difference to the limit, that a
+// container above it stalls, and that the kubelet's summary shows the stall.
 func TestMemoryHigh(t *testing.T) {
 	n := newNode(t, "NODE_WITH=memory-qos", labnode.Kubelet.Throttles)
 	pod := n.start(burstable(newPod("high", "128Mi", hold(123)), "64Mi"))
@@ -84,7 +84,7 @@ func TestMemoryHigh(t *testing.T) {
 	const page = 4096
 	n.Expect(n.number(cgroup + "/memory.high")).To(BeEquivalentTo((64*mebi + 64*mebi*9/10) / page * page))
 	n.Eventually(func() int { return n.counters(cgroup + "/memory.events")["high"] }).Should(BeNumerically(">", 0))
-	// The kubelet measures now and then: what it tells lies between what the kernel reports before and after.
+	// The kubelet's value, measured at intervals, lies between the kernel's values before and after.
 	n.Eventually(func(g Gomega) {
 		before := n.waitedFull(cgroup)
 		g.Expect(before).To(BeNumerically(">", 100_000), "a tenth of a second")
@@ -96,7 +96,7 @@ func TestMemoryHigh(t *testing.T) {
 	}).Should(Succeed())
 }
 
-// waitedFull is how long nothing in the cgroup could go on for want of memory, in the kernel's microseconds.
+// waitedFull returns how long all tasks of the cgroup waited for memory, in the kernel's microseconds.
 func (n *node) waitedFull(cgroup string) (total int64) {
 	n.t.Helper()
 	for line := range strings.Lines(n.read(cgroup + "/memory.pressure")) {
@@ -110,8 +110,8 @@ func (n *node) waitedFull(cgroup string) (total int64) {
 	return total
 }
 
-// TestSwap: with LimitedSwap a burstable container gets its share of the node's swap, lives past its limit with it,
-// and the summary tells what is swapped out.
+// TestSwap checks that with LimitedSwap a burstable container may use its share of the node's swap to exceed its limit,
+// and that the kubelet's summary shows the swapped memory.
 func TestSwap(t *testing.T) {
 	n := newNode(t, "NODE_WITH=swap", labnode.Kubelet.Swaps)
 	pod := n.start(burstable(newPod("swap", "128Mi", hold(135)), "64Mi"))

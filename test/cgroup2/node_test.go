@@ -25,7 +25,7 @@ import (
 	"github.com/memfit/memfit/test/labnode"
 )
 
-// How long things may take on two busy cores. Nothing here measures speed.
+// Timeout and polling interval for a busy two-core node. No test measures speed with them.
 const (
 	soon     = 2 * time.Minute
 	interval = 500 * time.Millisecond
@@ -41,11 +41,11 @@ type node struct {
 	clients   kubernetes.Interface
 	name      string
 	namespace string
-	observer  string // a pod of observe
+	observer  string // the name of the pod of observe
 }
 
-// newNode finds the node and gives the test a namespace of its own. Without such a node the test is skipped, and
-// without the variant that it needs, which suits recognizes.
+// newNode finds the node and creates a namespace for the test. It skips the test if there is no such node, or if suits
+// rejects the node's variant.
 func newNode(t *testing.T, variant string, suits func(labnode.Kubelet) bool) *node {
 	t.Helper()
 	config, err := ctrl.GetConfig()
@@ -88,8 +88,8 @@ func (n *node) makeNamespace() {
 	})
 }
 
-// ask asks the kubelet.
-func (n *node) ask(path string) []byte {
+// kubeletGet reads a path of the kubelet's API.
+func (n *node) kubeletGet(path string) []byte {
 	n.t.Helper()
 	out, err := n.clients.CoreV1().RESTClient().Get().
 		Resource("nodes").Name(n.name).SubResource("proxy").Suffix(path).DoRaw(n.t.Context())
@@ -97,7 +97,7 @@ func (n *node) ask(path string) []byte {
 	return out
 }
 
-// observer reads files of the node's cgroups, whosever they are, and the kernel's log.
+// observer is a server for all files of the node's cgroups and for the kernel's log.
 const observer = `import http.server, os
 def kernel_log():
     fd, out = os.open('/dev/kmsg', os.O_RDONLY | os.O_NONBLOCK), b''
@@ -112,7 +112,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(data)
 http.server.ThreadingHTTPServer(('', 8000), Handler).serve_forever()`
 
-// observe is the pod of observer.
+// observe returns the pod of observer.
 func observe() *corev1.Pod {
 	pod := newPod("observer", "256Mi", []string{"python3", "-c", observer})
 	privileged, root := true, int64(0)
@@ -125,8 +125,8 @@ func observe() *corev1.Pod {
 	return pod
 }
 
-// newPod is a burstable pod of one container that gets onto the node, with a directory /state that outlives its
-// container.
+// newPod returns a burstable pod of one container for the node, with a directory /state that survives container
+// restarts.
 func newPod(name, limit string, command []string) *corev1.Pod {
 	grace := int64(1)
 	pod := &corev1.Pod{
@@ -169,7 +169,7 @@ func (n *node) pod(name string) *corev1.Pod {
 	return pod
 }
 
-// status is that of the pod's container, or nothing yet.
+// status returns the status of the pod's container, or an empty one if it has none yet.
 func (n *node) status(name string) corev1.ContainerStatus {
 	n.t.Helper()
 	if all := n.pod(name).Status.ContainerStatuses; len(all) == 1 {
@@ -201,7 +201,7 @@ func (n *node) read(path string) string {
 
 func podCgroup(pod *corev1.Pod) string { return "kubepods/burstable/pod" + string(pod.UID) }
 
-// containerCgroup is that of the container which runs now.
+// containerCgroup returns the path of the running container's cgroup.
 func (n *node) containerCgroup(pod *corev1.Pod) string {
 	n.t.Helper()
 	_, id, ok := strings.Cut(n.status(pod.Name).ContainerID, "://")
@@ -233,7 +233,7 @@ func (n *node) number(path string) int64 {
 func (n *node) metric(name, pod string) map[string]float64 {
 	n.t.Helper()
 	values := map[string]float64{}
-	for lines := bufio.NewScanner(bytes.NewReader(n.ask("metrics/cadvisor"))); lines.Scan(); {
+	for lines := bufio.NewScanner(bytes.NewReader(n.kubeletGet("metrics/cadvisor"))); lines.Scan(); {
 		labels, rest, ok := strings.Cut(strings.TrimPrefix(lines.Text(), name+"{"), "} ")
 		if !ok || !strings.HasPrefix(lines.Text(), name+"{") ||
 			!strings.Contains(labels, `pod="`+pod+`"`) || !strings.Contains(labels, `namespace="`+n.namespace+`"`) {
@@ -249,7 +249,7 @@ func (n *node) metric(name, pod string) map[string]float64 {
 	return values
 }
 
-// summary is what the kubelet's summary says of a container.
+// summary is a container's entry in the kubelet's summary.
 type summary struct {
 	Name   string `json:"name"`
 	Memory struct {
@@ -272,7 +272,7 @@ func (n *node) summary(pod string) summary {
 			Containers []summary
 		}
 	}
-	n.Expect(json.Unmarshal(n.ask("stats/summary"), &all)).To(Succeed())
+	n.Expect(json.Unmarshal(n.kubeletGet("stats/summary"), &all)).To(Succeed())
 	for _, p := range all.Pods {
 		if p.PodRef.Name == pod && p.PodRef.Namespace == n.namespace && len(p.Containers) == 1 {
 			return p.Containers[0]

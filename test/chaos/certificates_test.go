@@ -21,7 +21,7 @@ import (
 	"time"
 )
 
-// authority signs the certificates of everything that serves.
+// authority is the CA that signs the certificates of all servers of the test.
 type authority struct {
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
@@ -47,7 +47,7 @@ func newAuthority(t *testing.T) *authority {
 	return a
 }
 
-// signed writes tls.crt and tls.key into dir, valid until then, for every address that something here serves on.
+// signed writes tls.crt and tls.key into dir, valid until the given time, for all addresses on which the test serves.
 func (a *authority) signed(t *testing.T, dir string, until time.Time) (certFile, keyFile string) {
 	t.Helper()
 	key := newKey(t)
@@ -71,7 +71,7 @@ func (a *authority) signed(t *testing.T, dir string, until time.Time) (certFile,
 	return certFile, keyFile
 }
 
-// pair is a certificate for a server of this test.
+// pair returns a certificate for a server of this test.
 func (a *authority) pair(t *testing.T) tls.Certificate {
 	t.Helper()
 	certFile, keyFile := a.signed(t, t.TempDir(), time.Now().Add(24*time.Hour))
@@ -100,7 +100,7 @@ func keyPEM(t *testing.T, key *ecdsa.PrivateKey) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der})
 }
 
-// replace puts a file in place in one step, as the kubelet does with what a Secret mounts.
+// replace replaces a file atomically, as the kubelet replaces the files of a Secret.
 func replace(t *testing.T, path string, data []byte) {
 	t.Helper()
 	if err := os.WriteFile(path+".new", data, 0o600); err != nil {

@@ -28,27 +28,27 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// fault is one way in which a cluster breaks.
+// fault is a failure of the cluster that a test injects.
 type fault struct {
 	name string
-	// story is what happens, promise what memfit does about it; both for docs/evidence/chaos.md.
-	story, promise string
-	// inject makes it happen, and ends it.
+	// scenario describes the fault, promise what memfit does; both for docs/evidence/chaos.md.
+	scenario, promise string
+	// inject starts the fault, and ends it.
 	inject func(t *testing.T, w *world)
-	// within is how long everything may take to be as it should be after the end of the fault.
+	// within limits the time to recover after the end of the fault.
 	within time.Duration
-	// exits is how often a replica may end by itself. A leader that cannot renew its lease ends, as all of
-	// controller-runtime's do.
+	// exits is how often each replica may exit by itself. With controller-runtime, a leader that cannot renew its lease
+	// exits.
 	exits int
-	// workloads, flags of the manager and flags of etcd, where they are not the usual ones.
+	// workloads replace the usual ones; flags and etcd are additional flags of the manager and of etcd.
 	workloads   []workload
 	flags, etcd []string
 }
 
-// managerLimit is the manager's in config/manager/deployment.yaml.
+// managerLimit is the manager's memory limit in config/manager/deployment.yaml.
 const managerLimit = 512 * memory.MiB
 
-// row is what came of a fault.
+// row holds the results of a fault.
 type row struct {
 	fault              *fault
 	kills, unknown     int64
@@ -61,14 +61,14 @@ type row struct {
 	failures           []string
 }
 
-// TestChaos goes through all faults. CHAOS=1 asks for it, because it takes about a minute for each; -run
-// TestChaos/api-away is one.
+// TestChaos injects all faults, or one with -run TestChaos/api-away. It needs CHAOS=1, because each fault takes about a
+// minute.
 func TestChaos(t *testing.T) {
 	if os.Getenv("CHAOS") == "" {
 		t.Skip("takes about a minute for each fault: make chaos")
 	}
 	if programs() == "" {
-		t.Fatal("KUBEBUILDER_ASSETS names no folder with etcd, kube-apiserver and kube-controller-manager: run make chaos")
+		t.Fatal("KUBEBUILDER_ASSETS is not a directory with etcd, kube-apiserver and kube-controller-manager: run make chaos")
 	}
 	logf.SetLogger(zap.New(zap.WriteTo(discard{})))
 	binary, err := buildManager()
@@ -82,9 +82,9 @@ func TestChaos(t *testing.T) {
 		t.Run(f.name, func(t *testing.T) {
 			r := &row{fault: f}
 			rows = append(rows, r)
-			defer func() { // also after t.Fatal: the row of an earlier run must not stand for this one
+			defer func() { // also after t.Fatal: otherwise the docs keep the row of an earlier run
 				if t.Failed() && len(r.failures) == 0 {
-					r.fail("it ended before it was judged")
+					r.fail("the test ended before its results were checked")
 				}
 				fmt.Println(r.line())
 				for _, failure := range r.failures {
@@ -107,7 +107,7 @@ type discard struct{}
 
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
 
-// run is one fault in a cluster of its own.
+// run injects one fault into a new cluster.
 func (f *fault) run(t *testing.T, r *row) {
 	w := newWorld(t, f)
 	t.Cleanup(func() {
@@ -118,42 +118,42 @@ func (f *fault) run(t *testing.T, r *row) {
 	time.Sleep(3 * time.Second) // some kills before anything happens
 	f.inject(t, w)
 	w.load.paused.Store(true)
-	for _, one := range w.workloads { // one more kill each, to see that they are counted again
-		within(t, time.Minute, "a container of "+one.name+" to run", func() error {
-			if !w.nodes.strike(one.name) {
-				return errors.New("none does")
+	for _, one := range w.workloads { // one more kill each, which memfit must count
+		within(t, time.Minute, "a running container of "+one.name, func() error {
+			if !w.nodes.endOne(one.name) {
+				return errors.New("none runs")
 			}
 			return nil
 		})
 	}
-	// What no kubelet has reported no one can count: a thousand statuses take a busy machine a while.
-	within(t, 5*time.Minute, "kubelets to report what happened", func() error {
+	// memfit can only count what kubelets have reported: on a busy machine a thousand statuses take a while.
+	within(t, 5*time.Minute, "kubelets to report all statuses", func() error {
 		if !w.nodes.written() {
-			return errors.New("there are statuses to write")
+			return errors.New("statuses are still to be written")
 		}
 		return nil
 	})
 	ended := time.Now()
 	var wrong error
 	for {
-		if wrong = w.well(); wrong == nil {
+		if wrong = w.recovered(); wrong == nil {
 			break
 		}
 		if time.Since(ended) > f.within {
-			r.fail("after %s it was not well yet: %v", f.within, wrong)
+			r.fail("not recovered after %s: %v", f.within, wrong)
 			break
 		}
 		time.Sleep(200 * time.Millisecond)
 	}
 	r.recovered = time.Since(ended)
-	time.Sleep(5 * time.Second) // a count that goes on rising is wrong, too
+	time.Sleep(5 * time.Second) // the counts must not rise any further
 	w.judge(r)
 }
 
-// well: everything is as it should be.
-func (w *world) well() error {
+// recovered returns nil if memfit is ready, injects pods and has counted every kill, and otherwise an error.
+func (w *world) recovered() error {
 	if w.leader() == nil {
-		return errors.New("there is not exactly one leader")
+		return errors.New("no leader, or more than one")
 	}
 	for _, r := range w.replicas {
 		if !r.ready() {
@@ -167,7 +167,7 @@ func (r *row) fail(format string, args ...any) {
 	r.failures = append(r.failures, fmt.Sprintf(format, args...))
 }
 
-// judge compares what happened with what was promised.
+// judge compares the results with what every fault requires.
 func (w *world) judge(r *row) {
 	for _, one := range w.workloads {
 		truth := w.truth(one.name)
@@ -181,17 +181,17 @@ func (w *world) judge(r *row) {
 		r.unknown += unknown
 		r.lost += max(0, truth-unknown-counted)
 		if counted > truth || counted < truth-unknown {
-			r.fail("%s: %d kills counted of %d, of which nobody can know %d", one.name, counted, truth, unknown)
+			r.fail("%s: %d kills counted of %d, of which %d are unobservable", one.name, counted, truth, unknown)
 		}
 	}
 	r.doubled = w.doubled.Load()
 	w.mu.Lock()
 	r.blocked, r.slowest = w.blocked, w.slowest
 	if w.tried == 0 {
-		r.fail("no pod was created: the probe does not work")
+		r.fail("the probe created no pod")
 	}
 	if w.blocked > 0 {
-		r.fail("%d of %d pods were kept from being created: %s", w.blocked, w.tried, w.why)
+		r.fail("creating %d of %d pods failed: %s", w.blocked, w.tried, w.why)
 	}
 	w.mu.Unlock()
 	w.nodes.mu.Lock()
@@ -200,10 +200,10 @@ func (w *world) judge(r *row) {
 		r.evicted += w.nodes.evicted[one.name]
 		r.resized += w.nodes.resized[one.name]
 		if highest := w.nodes.highest[one.name]; highest > highestLimit {
-			r.fail("%s: a pod had a limit of %s, and its profile allows %s", one.name, highest, highestLimit)
+			r.fail("%s: a pod had a limit of %s, but its profile allows at most %s", one.name, highest, highestLimit)
 		}
 		if one.mode != v1alpha1.SizingInPlaceOrEvict && w.nodes.evicted[one.name] > 0 {
-			r.fail("%s: %d pods were taken away with sizing.mode: %s", one.name, w.nodes.evicted[one.name], one.mode)
+			r.fail("%s: %d pods were evicted with sizing.mode: %s", one.name, w.nodes.evicted[one.name], one.mode)
 		}
 	}
 	w.nodes.mu.Unlock()
@@ -211,21 +211,21 @@ func (w *world) judge(r *row) {
 		r.fail("%d kills were counted twice", r.doubled)
 	}
 	if r.beyond > 0 {
-		r.fail("%d pods were disturbed beyond maxUnavailable", r.beyond)
+		r.fail("%d pods were disrupted beyond maxUnavailable", r.beyond)
 	}
 	for _, one := range w.replicas {
 		_, peak := one.memory()
 		r.peak = max(r.peak, memory.Bytes(peak))
 		if memory.Bytes(peak) > managerLimit {
-			r.fail("%s took %s, and has a limit of %s", one.name, memory.Bytes(peak)/memory.MiB*memory.MiB, managerLimit)
+			r.fail("%s used %s, and its limit is %s", one.name, memory.Bytes(peak)/memory.MiB*memory.MiB, managerLimit)
 		}
 		ended := one.ended()
 		r.exits += ended
 		if ended > r.fault.exits {
-			r.fail("%s ended %d times by itself, at most %d may be: a crash loop", one.name, ended, r.fault.exits)
+			r.fail("%s exited %d times by itself, at most %d allowed", one.name, ended, r.fault.exits)
 		}
-		if said := one.said(); strings.Contains(said, "panic:") {
-			_, panicked, _ := strings.Cut(said, "panic:")
+		if logged := one.logText(); strings.Contains(logged, "panic:") {
+			_, panicked, _ := strings.Cut(logged, "panic:")
 			r.fail("%s panicked: %.500s", one.name, panicked)
 		}
 	}
@@ -237,8 +237,8 @@ func (r *row) line() string {
 		result = "FAILED"
 	}
 	return fmt.Sprintf(
-		"fault=%s kills=%d kills_nobody_can_know=%d kills_lost=%d kills_doubled=%d pods_blocked=%d "+
-			"disturbed_beyond_budget=%d recovered_in=%s within=%s resized=%d evicted=%d exits=%d slowest_create=%s "+
+		"fault=%s kills=%d kills_unobservable=%d kills_lost=%d kills_doubled=%d pods_blocked=%d "+
+			"disrupted_beyond_budget=%d recovered_in=%s within=%s resized=%d evicted=%d exits=%d slowest_create=%s "+
 			"manager_peak=%s result=%s",
 		r.fault.name, r.kills, r.unknown, r.lost, r.doubled, r.blocked, r.beyond, r.recovered.Round(100*time.Millisecond),
 		r.fault.within, r.resized, r.evicted, r.exits, r.slowest.Round(time.Millisecond), r.peak/memory.MiB*memory.MiB,
@@ -246,10 +246,10 @@ func (r *row) line() string {
 	)
 }
 
-// generated is the part of docs/evidence/chaos.md that runs write.
+// generated matches the table of docs/evidence/chaos.md, which a run writes.
 var generated = regexp.MustCompile(`(?s)<!-- make chaos -->.*<!-- end -->`)
 
-// document writes rows into the docs. The rows of faults that did not run remain.
+// document writes the rows into the docs, and keeps the rows of faults that did not run.
 func document(t *testing.T, path string, rows []*row) {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -258,7 +258,7 @@ func document(t *testing.T, path string, rows []*row) {
 	}
 	before := string(generated.Find(text))
 	if before == "" {
-		t.Fatalf("%s has no place for the table", path)
+		t.Fatalf("%s has no markers for the table", path)
 	}
 	var table strings.Builder
 	table.WriteString("<!-- make chaos -->\n" +
@@ -285,14 +285,14 @@ func document(t *testing.T, path string, rows []*row) {
 func (r *row) documented() string {
 	result := ""
 	if len(r.failures) > 0 {
-		// One line of a table, whatever the errors quote.
+		// The errors must fit into one table row.
 		result = ", **failed**: " + strings.NewReplacer("\n", " ", "|", "\\|").Replace(strings.Join(r.failures, "; "))
 	}
-	return fmt.Sprintf("| %s | %s | %s | %s%s |\n", r.fault.name, r.fault.story, r.fault.promise,
+	return fmt.Sprintf("| %s | %s | %s | %s%s |\n", r.fault.name, r.fault.scenario, r.fault.promise,
 		r.recovered.Round(100*time.Millisecond), result)
 }
 
-// keep saves what a person would ask for first.
+// keep saves logs and statuses for debugging.
 func (w *world) keep(t *testing.T, name string) {
 	dir := filepath.Join(os.TempDir(), "memfit-chaos", name)
 	_ = os.RemoveAll(dir)
@@ -303,12 +303,12 @@ func (w *world) keep(t *testing.T, name string) {
 	if len(logs) > 0 {
 		_ = exec.Command("cp", append(logs, dir)...).Run()
 	}
-	_ = os.WriteFile(filepath.Join(dir, "said.txt"), []byte(w.said()), 0o600)
+	_ = os.WriteFile(filepath.Join(dir, "report.txt"), []byte(w.report()), 0o600)
 	t.Logf("logs and statuses are in %s", dir)
 }
 
-// said is everything that memfit reports to people: conditions, events, logs.
-func (w *world) said() string {
+// report returns everything that memfit reports: conditions, Events, pods and logs.
+func (w *world) report() string {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	var text strings.Builder
@@ -347,17 +347,17 @@ func (w *world) said() string {
 		}
 	}
 	for _, r := range w.replicas {
-		text.WriteString(r.said())
+		text.WriteString(r.logText())
 	}
 	return text.String()
 }
 
-// tells waits until memfit reports something, for faults in which something waits.
-func (w *world) tells(t *testing.T, what string) {
+// awaitReport waits until memfit's report contains the text.
+func (w *world) awaitReport(t *testing.T, what string) {
 	t.Helper()
-	within(t, time.Minute, fmt.Sprintf("memfit to say %q", what), func() error {
-		if !strings.Contains(w.said(), what) {
-			return errors.New("it does not")
+	within(t, time.Minute, fmt.Sprintf("memfit to report %q", what), func() error {
+		if !strings.Contains(w.report(), what) {
+			return errors.New("not reported")
 		}
 		return nil
 	})

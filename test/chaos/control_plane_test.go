@@ -27,7 +27,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// programs is the folder with etcd, kube-apiserver and kube-controller-manager.
+// programs returns the directory of etcd, kube-apiserver and kube-controller-manager.
 func programs() string { return os.Getenv("KUBEBUILDER_ASSETS") }
 
 // daemon is a process of the control plane, which can be killed and started again.
@@ -44,7 +44,7 @@ func (d *daemon) start(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer out.Close() // the child has its own
+	defer out.Close() // the child keeps its copy open
 	d.cmd = exec.Command(filepath.Join(programs(), d.name), d.args...)
 	d.cmd.Stdout, d.cmd.Stderr = out, out
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -53,7 +53,7 @@ func (d *daemon) start(t *testing.T) {
 	}
 }
 
-// kill ends the process as a power failure would.
+// kill kills the process with SIGKILL and waits for its end.
 func (d *daemon) kill() {
 	if d.cmd != nil && d.cmd.Process != nil {
 		_ = d.cmd.Process.Kill()
@@ -61,13 +61,13 @@ func (d *daemon) kill() {
 	}
 }
 
-// controlPlane is etcd, an API server and the controllers of Kubernetes.
+// controlPlane consists of etcd, an API server and the controllers of Kubernetes.
 type controlPlane struct {
 	dir         string
 	authority   *authority
 	etcd, api   *daemon
 	controllers *daemon
-	// toEtcd is the API server's way to etcd.
+	// toEtcd is the API server's link to etcd.
 	toEtcd *link
 	etcdAt string
 	config *rest.Config
@@ -75,7 +75,7 @@ type controlPlane struct {
 
 const adminToken = "admin"
 
-// startControlPlane starts everything; extra are further flags of etcd.
+// startControlPlane starts all processes; extra are additional flags of etcd.
 func startControlPlane(t *testing.T, extra ...string) *controlPlane {
 	t.Helper()
 	c := &controlPlane{dir: t.TempDir(), authority: newAuthority(t), etcdAt: "127.0.0.1:" + strconv.Itoa(freePort(t))}
@@ -96,11 +96,11 @@ func startControlPlane(t *testing.T, extra ...string) *controlPlane {
 		"--token-auth-file="+tokens, "--authorization-mode=RBAC", "--service-cluster-ip-range=10.0.0.0/24",
 		"--service-account-issuer=https://chaos", "--service-account-key-file="+accounts,
 		"--service-account-signing-key-file="+accounts,
-		// its own address is a loopback one, which Kubernetes 1.37 does not publish
+		// Kubernetes 1.37 does not publish a loopback address as endpoint
 		"--endpoint-reconciler-type=none",
-		// no one here makes ServiceAccounts, nor would pods use them
+		// no controller creates ServiceAccounts, and pods do not need them
 		"--disable-admission-plugins=ServiceAccount", "--profiling=false", "--cert-dir="+c.sub(t, "made"),
-		// an API server that is told to end must not take a minute
+		// otherwise the API server takes a minute to shut down
 		"--shutdown-delay-duration=0s",
 	)
 	c.config = &rest.Config{
@@ -161,7 +161,7 @@ func (c *controlPlane) awaitAPI(t *testing.T, limit time.Duration) {
 	})
 }
 
-// restartAPI ends the API server immediately, and starts it again after a while.
+// restartAPI kills the API server, and starts it again after the time down.
 func (c *controlPlane) restartAPI(t *testing.T, down time.Duration) {
 	t.Helper()
 	c.api.kill()
@@ -170,7 +170,7 @@ func (c *controlPlane) restartAPI(t *testing.T, down time.Duration) {
 	c.awaitAPI(t, 2*time.Minute)
 }
 
-// compact makes etcd forget all that is not current.
+// compact removes all old revisions from etcd.
 func (c *controlPlane) compact(t *testing.T) {
 	t.Helper()
 	var now struct {
@@ -178,45 +178,45 @@ func (c *controlPlane) compact(t *testing.T) {
 			Revision string `json:"revision"`
 		} `json:"header"`
 	}
-	c.askEtcd(t, "/v3/kv/range", map[string]any{"key": base64.StdEncoding.EncodeToString([]byte("/"))}, &now)
-	c.askEtcd(t, "/v3/kv/compaction", map[string]any{"revision": now.Header.Revision, "physical": true}, nil)
+	c.callEtcd(t, "/v3/kv/range", map[string]any{"key": base64.StdEncoding.EncodeToString([]byte("/"))}, &now)
+	c.callEtcd(t, "/v3/kv/compaction", map[string]any{"revision": now.Header.Revision, "physical": true}, nil)
 }
 
-// put writes something of this size into etcd; an error means that it is full.
+// put writes a value of the size into etcd; an error means that etcd is full.
 func (c *controlPlane) put(key string, size int) error {
 	value := base64.StdEncoding.EncodeToString(make([]byte, size))
 	return postEtcd(c.etcdAt, "/v3/kv/put",
 		map[string]any{"key": base64.StdEncoding.EncodeToString([]byte(key)), "value": value}, nil)
 }
 
-// empty removes what put wrote, frees the space, and lets etcd take writes again.
+// empty removes the values that put wrote, frees their space, and clears etcd's alarm so that it accepts writes.
 func (c *controlPlane) empty(t *testing.T, prefix string) {
 	t.Helper()
 	encoded := base64.StdEncoding.EncodeToString([]byte(prefix))
 	end := base64.StdEncoding.EncodeToString([]byte(prefix + "\xff"))
-	c.askEtcd(t, "/v3/kv/deleterange", map[string]any{"key": encoded, "range_end": end}, nil)
+	c.callEtcd(t, "/v3/kv/deleterange", map[string]any{"key": encoded, "range_end": end}, nil)
 	c.compact(t)
-	c.askEtcd(t, "/v3/maintenance/defragment", map[string]any{}, nil)
+	c.callEtcd(t, "/v3/maintenance/defragment", map[string]any{}, nil)
 	var raised struct {
 		Alarms []struct {
 			MemberID string `json:"memberID"`
 		} `json:"alarms"`
 	}
-	c.askEtcd(t, "/v3/maintenance/alarm", map[string]any{"action": "GET", "alarm": "NOSPACE"}, &raised)
+	c.callEtcd(t, "/v3/maintenance/alarm", map[string]any{"action": "GET", "alarm": "NOSPACE"}, &raised)
 	for _, alarm := range raised.Alarms {
-		c.askEtcd(t, "/v3/maintenance/alarm",
+		c.callEtcd(t, "/v3/maintenance/alarm",
 			map[string]any{"action": "DEACTIVATE", "alarm": "NOSPACE", "memberID": alarm.MemberID}, nil)
 	}
 }
 
-func (c *controlPlane) askEtcd(t *testing.T, path string, in, out any) {
+func (c *controlPlane) callEtcd(t *testing.T, path string, in, out any) {
 	t.Helper()
 	if err := postEtcd(c.etcdAt, path, in, out); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// postEtcd speaks etcd's own JSON.
+// postEtcd calls etcd's JSON gateway.
 func postEtcd(at, path string, in, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -258,7 +258,7 @@ func writeKubeconfig(t *testing.T, path, server string, ca []byte) {
 	}
 }
 
-// freePort is a port that no one had a moment ago.
+// freePort returns a port that is currently unused.
 func freePort(t *testing.T) int {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // closed in the next line
@@ -269,7 +269,7 @@ func freePort(t *testing.T) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// get reads a page; anything but 200 is an error.
+// get reads a URL; a status other than 200 is an error.
 func get(client *http.Client, url string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()

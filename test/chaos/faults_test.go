@@ -26,12 +26,12 @@ import (
 	"github.com/memfit/memfit/test/kubelet"
 )
 
-// faults are all of them. A promise that is the same for all stands at the head of docs/evidence/chaos.md.
+// faults are all faults. Their common promises are at the top of docs/evidence/chaos.md.
 var faults = []fault{
 	{
 		name: "api-restarts", within: time.Minute, exits: 3,
-		story:   "the API server is killed three times, 3 s apart, and away for 3 s each",
-		promise: "continues; a leader exits only if it could not renew its lease",
+		scenario: "the API server is killed three times, 3 s apart, and away for 3 s each",
+		promise:  "continues; a leader exits only if it could not renew its lease",
 		inject: func(t *testing.T, w *world) {
 			for range 3 {
 				w.plane.restartAPI(t, 3*time.Second)
@@ -41,16 +41,16 @@ var faults = []fault{
 	},
 	{
 		name: "api-away", within: 2 * time.Minute, exits: 1,
-		story:   "the API server is away for 45 s, longer than a lease",
-		promise: "the leader exits once; restarted, it waits and logs why",
+		scenario: "the API server is away for 45 s, longer than a lease",
+		promise:  "the leader exits once; restarted, it waits and logs why",
 		inject: func(t *testing.T, w *world) {
 			w.plane.restartAPI(t, 45*time.Second)
 		},
 	},
 	{
 		name: "history-gone", within: time.Minute, exits: 1,
-		story:   "replicas are cut off for 8 s; etcd is compacted meanwhile (410 Gone)",
-		promise: "lists everything again; kills are found by restart counts",
+		scenario: "replicas are cut off for 8 s; etcd is compacted meanwhile (410 Gone)",
+		promise:  "lists everything again; kills are found by restart counts",
 		inject: func(t *testing.T, w *world) {
 			for _, r := range w.replicas {
 				r.gate.refuse()
@@ -65,20 +65,20 @@ var faults = []fault{
 	},
 	{
 		name: "etcd-compacted", within: 30 * time.Second,
-		story:   "etcd is compacted and defragmented five times, 2 s apart",
-		promise: "no effect",
+		scenario: "etcd is compacted and defragmented five times, 2 s apart",
+		promise:  "no effect",
 		inject: func(t *testing.T, w *world) {
 			for range 5 {
 				w.plane.compact(t)
-				w.plane.askEtcd(t, "/v3/maintenance/defragment", map[string]any{}, nil)
+				w.plane.callEtcd(t, "/v3/maintenance/defragment", map[string]any{}, nil)
 				time.Sleep(2 * time.Second)
 			}
 		},
 	},
 	{
 		name: "etcd-slow", within: time.Minute, exits: 1,
-		story:   "300 ms more latency between API server and etcd in each direction, for 30 s",
-		promise: "waits; writes nothing twice",
+		scenario: "300 ms more latency between API server and etcd in each direction, for 30 s",
+		promise:  "waits; writes nothing twice",
 		inject: func(t *testing.T, w *world) {
 			w.plane.toEtcd.slow(300 * time.Millisecond)
 			time.Sleep(30 * time.Second)
@@ -87,8 +87,8 @@ var faults = []fault{
 	},
 	{
 		name: "etcd-restarts", within: time.Minute, exits: 1,
-		story:   "etcd is killed and away for 8 s",
-		promise: "retries its writes",
+		scenario: "etcd is killed and away for 8 s",
+		promise:  "retries its writes",
 		inject: func(t *testing.T, w *world) {
 			w.plane.etcd.kill()
 			time.Sleep(8 * time.Second)
@@ -98,30 +98,30 @@ var faults = []fault{
 	},
 	{
 		name: "watch-gap", within: 30 * time.Second,
-		story:   "for 15 s the leader's watches deliver no pod event and report no error",
-		promise: "finds what it missed with the pod's next event",
+		scenario: "for 15 s the leader's watches deliver no pod event and report no error",
+		promise:  "finds what it missed with the pod's next event",
 		inject: func(t *testing.T, w *world) {
 			leader := w.awaitLeader(t)
 			leader.gate.gap.Store(true)
 			time.Sleep(15 * time.Second)
 			leader.gate.gap.Store(false)
 			w.load.paused.Store(true)
-			time.Sleep(3 * time.Second) // all run again
+			time.Sleep(3 * time.Second) // until all containers run again
 			for _, one := range w.workloads {
-				w.nodes.strikeAll(one.name)
+				w.nodes.endAll(one.name)
 			}
 			if leader.gate.dropped.Load() == 0 {
-				t.Error("the gap swallowed nothing: the fault did not happen")
+				t.Error("no event was dropped: the fault did not happen")
 			}
 		},
 	},
 	{
 		name: "certificate-expired", within: time.Minute,
-		story:   "the webhook's certificate expires and is renewed after 20 s",
-		promise: "pods start without settings meanwhile; the new certificate is used without a restart",
+		scenario: "the webhook's certificate expires and is renewed after 20 s",
+		promise:  "pods start without settings meanwhile; the new certificate is used without a restart",
 		inject: func(t *testing.T, w *world) {
 			w.plane.authority.signed(t, w.certificates, time.Now().Add(-time.Minute))
-			w.service.reset() // a connection that is open does not ask for the certificate again
+			w.service.reset() // an open connection does not verify the new certificate
 			w.awaitNotInjected(t)
 			time.Sleep(20 * time.Second)
 			w.plane.authority.signed(t, w.certificates, time.Now().Add(24*time.Hour))
@@ -129,8 +129,8 @@ var faults = []fault{
 	},
 	{
 		name: "ca-lost", within: time.Minute,
-		story:   "the webhook configuration trusts another CA for 20 s",
-		promise: "pods start without settings meanwhile",
+		scenario: "the webhook configuration trusts another CA for 20 s",
+		promise:  "pods start without settings meanwhile",
 		inject: func(t *testing.T, w *world) {
 			w.trust(t, newAuthority(t).pem)
 			w.awaitNotInjected(t)
@@ -153,7 +153,7 @@ var faults = []fault{
 	}),
 	{
 		name: "two-leaders", within: time.Minute, exits: 1,
-		story: "the leader stops for 40 s with a resize in flight; another takes over and resizes further; " +
+		scenario: "the leader stops for 40 s with a resize in flight; another takes over and resizes further; " +
 			"then the first resize arrives",
 		promise: "the API server refuses the old resize, which names the size before it; the first leader exits",
 		inject:  twoLeaders,
@@ -171,18 +171,18 @@ var faults = []fault{
 		"the loan lasts; nothing more is lent", dyingAgent),
 	{
 		name: "kubelets-hang", within: time.Minute,
-		story:   "no kubelet answers for 40 s, though connections are accepted",
-		promise: "names the silent nodes; kills are counted anyway",
+		scenario: "no kubelet answers for 40 s, though connections are accepted",
+		promise:  "names the silent nodes; kills are counted anyway",
 		inject: func(t *testing.T, w *world) {
 			w.answer(hanging)
-			w.tells(t, "A node cannot be read")
+			w.awaitReport(t, "A node cannot be read")
 			time.Sleep(15 * time.Second)
 			w.answer(truthful)
 		},
 	},
 	{
 		name: "kubelets-lie", within: time.Minute,
-		story: "for 30 s kubelets report 4 EiB in use, pods of other nodes, times a year ahead, invalid kill " +
+		scenario: "for 30 s kubelets report 4 EiB in use, pods of other nodes, times a year ahead, invalid kill " +
 			"counters",
 		promise: "counts no kill more; no limit exceeds limit.max",
 		inject: func(t *testing.T, w *world) {
@@ -193,11 +193,11 @@ var faults = []fault{
 	},
 	{
 		name: "kubelets-flood", within: time.Minute,
-		story:   "every kubelet answers with 64 MiB or more, for 30 s",
-		promise: "stops reading at 8 MiB (counters: 64 MiB) and reports it",
+		scenario: "every kubelet answers with 64 MiB or more, for 30 s",
+		promise:  "stops reading at 8 MiB (counters: 64 MiB) and reports it",
 		inject: func(t *testing.T, w *world) {
 			w.answer(endless)
-			w.tells(t, "the response exceeds")
+			w.awaitReport(t, "the response exceeds")
 			time.Sleep(15 * time.Second)
 			w.answer(truthful)
 		},
@@ -206,8 +206,8 @@ var faults = []fault{
 	clock("clock-behind", "behind", -24*time.Hour),
 	{
 		name: "split-silent", within: 2 * time.Minute, exits: 1,
-		story:   "every packet between leader and API server is lost for 60 s",
-		promise: "the other replica takes over; the old leader exits",
+		scenario: "every packet between leader and API server is lost for 60 s",
+		promise:  "the other replica takes over; the old leader exits",
 		inject: func(t *testing.T, w *world) {
 			leader := w.awaitLeader(t)
 			leader.gate.freeze()
@@ -217,8 +217,8 @@ var faults = []fault{
 	},
 	{
 		name: "split-both", within: 2 * time.Minute, exits: 2,
-		story:   "connections of both replicas to the API server are refused for 30 s",
-		promise: "continues; kills are counted",
+		scenario: "connections of both replicas to the API server are refused for 30 s",
+		promise:  "continues; kills are counted",
 		inject: func(t *testing.T, w *world) {
 			for _, r := range w.replicas {
 				r.gate.refuse()
@@ -231,20 +231,20 @@ var faults = []fault{
 	},
 	{
 		name: "crds-removed", within: 2 * time.Minute, exits: 1,
-		story:   "memfit's CRDs are deleted with all objects; CRDs and profiles return after 20 s",
-		promise: "starts from what pod statuses show; counts exactly from then on",
-		inject:  removeCRDs,
+		scenario: "memfit's CRDs are deleted with all objects; CRDs and profiles return after 20 s",
+		promise:  "starts from what pod statuses show; counts exactly from then on",
+		inject:   removeCRDs,
 	},
 	{
 		name: "namespace-deleted", within: 2 * time.Minute, exits: 0,
-		story:   "a namespace is deleted and created again while its first pod is watched with a lower limit",
-		promise: "forgets the old workloads; treats the new ones as new",
-		inject:  deleteNamespace,
+		scenario: "a namespace is deleted and created again while its first pod is watched with a lower limit",
+		promise:  "forgets the old workloads; treats the new ones as new",
+		inject:   deleteNamespace,
 	},
 	{
 		name: "thousand-pods", within: 2 * time.Minute, exits: 0,
-		story:   "1,000 pods: 300 containers are killed as fast as possible, the leader after 150",
-		promise: "one checkpoint holds it; every kill is counted",
+		scenario: "1,000 pods: 300 containers are killed as fast as possible, the leader after 150",
+		promise:  "one checkpoint holds it; every kill is counted",
 		workloads: []workload{{
 			name: "crowd", replicas: 1000, runtime: v1alpha1.RuntimeNative, mode: v1alpha1.SizingInPlace,
 			limit: 128 * memory.MiB, cause: kubelet.KernelOOM,
@@ -254,15 +254,15 @@ var faults = []fault{
 				if i == 150 {
 					w.awaitLeader(t).kill()
 				}
-				w.nodes.strike("crowd")
+				w.nodes.endOne("crowd")
 				time.Sleep(20 * time.Millisecond)
 			}
 		},
 	},
 	{
 		name: "checkpoint-refused", within: 2 * time.Minute, exits: 0,
-		story:   "etcd refuses requests above 24 KiB; the checkpoint of 1,000 pods is larger; then 1.5 MiB again",
-		promise: "an Event names the reason; everything is counted once writes succeed",
+		scenario: "etcd refuses requests above 24 KiB; the checkpoint of 1,000 pods is larger; then 1.5 MiB again",
+		promise:  "an Event names the reason; everything is counted once writes succeed",
 		workloads: []workload{{
 			name: "crowd", replicas: 1000, runtime: v1alpha1.RuntimeNative, mode: v1alpha1.SizingRecommend,
 			limit: 128 * memory.MiB, cause: kubelet.KernelOOM,
@@ -277,19 +277,19 @@ var faults = []fault{
 			}
 			restart("--max-request-bytes=24576")
 			for range 1500 {
-				w.nodes.strike("crowd")
+				w.nodes.endOne("crowd")
 				time.Sleep(20 * time.Millisecond)
 			}
-			w.tells(t, "request is too large")
+			w.awaitReport(t, "request is too large")
 			time.Sleep(10 * time.Second)
 			restart()
 		},
 	},
 	{
 		name: "disk-full", within: 2 * time.Minute, exits: 1,
-		story:   "etcd is full (NOSPACE) for 30 s: reads work, writes fail",
-		promise: "the leader exits once; replicas that wait for the lease keep running",
-		etcd:    []string{"--quota-backend-bytes=16777216"},
+		scenario: "etcd is full (NOSPACE) for 30 s: reads work, writes fail",
+		promise:  "the leader exits once; replicas that wait for the lease keep running",
+		etcd:     []string{"--quota-backend-bytes=16777216"},
 		inject: func(t *testing.T, w *world) {
 			full := false
 			for i := 0; !full; i++ {
@@ -310,14 +310,14 @@ func removeCRDs(t *testing.T, w *world) {
 	time.Sleep(20 * time.Second)
 	w.load.paused.Store(true)
 	for _, crd := range crds(t) {
-		within(t, time.Minute, crd.Name+" to be gone", func() error {
+		within(t, time.Minute, crd.Name+" to be created again", func() error {
 			return client.IgnoreAlreadyExists(w.client.Create(t.Context(), crd))
 		})
 	}
 	w.createProfiles(t)
-	// What it makes of statuses that it sees for the first time is where it begins.
+	// memfit first counts the kills that the pods' statuses show. Later kills are added to these.
 	began, last := time.Now(), int64(-1)
-	within(t, 2*time.Minute, "memfit to have begun afresh", func() error {
+	within(t, 2*time.Minute, "stable counts after the restart from pod statuses", func() error {
 		var all int64
 		for _, one := range w.workloads {
 			n, err := w.count(one.name)
@@ -347,33 +347,33 @@ func removeCRDs(t *testing.T, w *world) {
 }
 
 func deleteNamespace(t *testing.T, w *world) {
-	// Kills have raised limits by now: a lower bound has them lowered, the first one watched.
+	// Kills have raised the limits: a lower limit.max makes memfit lower them, and watch the first pod.
 	within(t, time.Minute, "limits to be raised", func() error {
 		if w.nodes.highestOf("web") <= 128*memory.MiB {
-			return errors.New("none is")
+			return errors.New("none is raised")
 		}
 		return nil
 	})
 	w.load.paused.Store(true)
 	var profile v1alpha1.MemoryProfile
-	within(t, time.Minute, "the bound to be lowered", func() error {
+	within(t, time.Minute, "limit.max to be lowered", func() error {
 		if err := w.client.Get(t.Context(), client.ObjectKey{Namespace: shop, Name: "web"}, &profile); err != nil {
 			return err
 		}
 		profile.Spec.Sizing.Limit.Max = v1alpha1.NewMemoryQuantity((128 * memory.MiB).Quantity())
 		return w.client.Update(t.Context(), &profile)
 	})
-	w.tells(t, v1alpha1.ReasonWatching)
+	w.awaitReport(t, v1alpha1.ReasonWatching)
 	w.nodes.deleting(true)
 	if err := w.client.Delete(t.Context(), build.Namespace(shop)); err != nil {
 		t.Fatal(err)
 	}
-	within(t, 2*time.Minute, "the namespace to be gone", func() error {
+	within(t, 2*time.Minute, "the namespace to be deleted", func() error {
 		err := w.client.Get(t.Context(), client.ObjectKey{Name: shop}, &corev1.Namespace{})
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
-		return fmt.Errorf("it is there: %w", err)
+		return fmt.Errorf("it still exists: %w", err)
 	})
 	for _, one := range w.workloads {
 		w.before[one.name] = w.nodes.kills(one.name)
@@ -387,35 +387,35 @@ func deleteNamespace(t *testing.T, w *world) {
 	time.Sleep(10 * time.Second)
 }
 
-// leaderDies kills the leader with an effect on its way that arrives anyway, and then with one that has happened and
-// of which it hears nothing.
+// leaderDies kills the leader twice: while a request has been sent but not processed, and while it has been processed
+// but not answered. The first request arrives anyway.
 func leaderDies(name, what string, match func(*http.Request) bool) fault {
 	return fault{
 		name: "leader-dies-" + name, within: time.Minute,
-		story:   "the leader is killed while " + what,
-		promise: "done exactly once",
+		scenario: "the leader is killed while " + what,
+		promise:  "done exactly once",
 		inject: func(t *testing.T, w *world) {
 			if name == "eviction" {
-				// A pod that is killed and then deleted before anybody could see that is the one case in which no one can know.
-				w.load.spared.Store(new("moved"))
-				defer w.load.spared.Store(nil)
+				// A kill is unobservable if its pod is deleted before a leader has read the pod's status.
+				w.load.excluded.Store(new("moved"))
+				defer w.load.excluded.Store(nil)
 			}
 			about := map[string]string{"eviction": "moved", "resize": "web"}[name]
 			for _, after := range []bool{false, true} {
 				leader := w.awaitLeader(t)
 				h := leader.gate.next(after, match)
 				began := time.Now()
-				var struck time.Time
+				var lastEnd time.Time
 				for {
-					if about != "" && time.Since(struck) > 12*time.Second && w.nodes.strike(about) {
-						struck = time.Now()
+					if about != "" && time.Since(lastEnd) > 12*time.Second && w.nodes.endOne(about) {
+						lastEnd = time.Now()
 					}
 					select {
 					case <-h.reached:
 					case <-time.After(time.Second):
 						if time.Since(began) > 90*time.Second {
-							leader.gate.let(h)
-							t.Fatalf("the leader did not come to it: %s", what)
+							leader.gate.resume(h)
+							t.Fatalf("the leader sent no request: %s", what)
 						}
 						continue
 					}
@@ -423,7 +423,7 @@ func leaderDies(name, what string, match func(*http.Request) bool) fault {
 				}
 				leader.kill()
 				time.Sleep(time.Second)
-				leader.gate.let(h)
+				leader.gate.resume(h)
 				<-h.done
 			}
 		},
@@ -434,37 +434,37 @@ func resizes(r *http.Request) bool {
 	return r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/resize")
 }
 
-// twoLeaders lets a resize of the old leader arrive after the new one has resized the same pod.
+// twoLeaders delays a resize of the old leader until after the new leader has resized pods.
 func twoLeaders(t *testing.T, w *world) {
 	old := w.awaitLeader(t)
 	h := old.gate.next(false, resizes)
 	select {
 	case <-h.reached:
 	case <-time.After(90 * time.Second):
-		t.Fatal("the leader did not come to a resize")
+		t.Fatal("the leader sent no resize")
 	}
 	old.pause()
 	within(t, time.Minute, "the other replica to lead", func() error {
 		if !w.other(old).leads() {
-			return errors.New("it does not yet")
+			return errors.New("it does not lead yet")
 		}
 		return nil
 	})
-	time.Sleep(25 * time.Second) // it resizes, and more than once, because kills go on
+	time.Sleep(25 * time.Second) // it resizes more than once, because containers are killed meanwhile
 	old.resume()
-	old.gate.let(h)
+	old.gate.resume(h)
 	<-h.done
 	if h.status == http.StatusOK {
-		t.Logf("the old leader's resize was taken: the pod still had what it was decided on")
+		t.Logf("the API server accepted the old leader's resize: the pod still had the size before it")
 	}
 }
 
-// clock is a node whose clock jumps by a day, and back.
+// clock returns a fault in which the clock of a node jumps by a day, and back.
 func clock(name, way string, by time.Duration) fault {
 	return fault{
 		name: name, within: time.Minute,
-		story:   "the clock of one node of three is a day " + way + " for 20 s",
-		promise: "counts by instances, not by times",
+		scenario: "the clock of one node of three is a day " + way + " for 20 s",
+		promise:  "counts by instances, not by times",
 		inject: func(_ *testing.T, w *world) {
 			turn := func(by time.Duration) {
 				w.nodes.set(func(_ map[string]answer, ahead map[string]time.Duration) { ahead[nodeName(0)] = by })
@@ -484,7 +484,7 @@ func (w *world) answer(how answer) {
 	})
 }
 
-// trust sets whom the API server trusts to be memfit's webhook.
+// trust sets the CA that the API server trusts for memfit's webhook.
 func (w *world) trust(t *testing.T, ca []byte) {
 	t.Helper()
 	within(t, time.Minute, "the CA to be written", func() error {
@@ -499,12 +499,12 @@ func (w *world) trust(t *testing.T, ca []byte) {
 	})
 }
 
-// awaitNotInjected waits until the webhook is not used any more.
+// awaitNotInjected waits until the API server no longer reaches the webhook.
 func (w *world) awaitNotInjected(t *testing.T) {
 	t.Helper()
 	within(t, 30*time.Second, "the fault to happen", func() error {
 		if w.injects() == nil {
-			return errors.New("pods are injected as ever")
+			return errors.New("pods are still injected")
 		}
 		w.service.reset()
 		return nil

@@ -27,7 +27,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// gate is the API server for one replica of the manager. It can be cut, frozen, and told to hold single requests.
+// gate is a proxy between one replica of the manager and the API server. It can refuse connections, freeze them, and
+// hold single requests.
 type gate struct {
 	url    string
 	target *url.URL
@@ -38,22 +39,22 @@ type gate struct {
 	mu     sync.Mutex
 	conns  map[*gatedConn]struct{}
 	cut    bool          // connections are refused
-	frozen chan struct{} // closed when bytes pass again; nil: they pass
-	holds  []*held
+	frozen chan struct{} // closed when bytes pass again; nil: not frozen
+	holds  []*heldRequest
 	// gap: events of watched pods are dropped.
 	gap atomic.Bool
-	// writes counts requests that change something, leases aside.
+	// writes counts write requests, except for leases.
 	writes atomic.Int64
-	// dropped counts the events that a gap swallowed.
+	// dropped counts the events that were dropped.
 	dropped atomic.Int64
 }
 
-// held is one request that is stopped on its way.
-type held struct {
+// heldRequest is one request that the gate holds.
+type heldRequest struct {
 	match func(*http.Request) bool
-	// after: the API server has dealt with it, and its answer is held. Otherwise it does not reach the API server.
+	// after: the API server has processed it, and its response is held. Otherwise it has not reached the API server.
 	after bool
-	// reached is closed when there is one, release lets it go on. lost: the answer never arrives.
+	// reached is closed when a request is held, release to let it continue, done when it has been processed.
 	reached, release chan struct{}
 	done             chan struct{}
 	once             sync.Once
@@ -75,12 +76,12 @@ func newGate(t *testing.T, config *rest.Config, pair tls.Certificate) *gate {
 	g.proxy = &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(target)
-			// filter reads the events of a watch, which an API server since 1.37 compresses when its list comes with it.
+			// filter reads the events of a watch, which API servers since 1.37 compress if it starts with a list.
 			r.Out.Header.Set("Accept-Encoding", "identity")
 		},
 		Transport: transport, FlushInterval: -1, ErrorLog: quiet,
 		ModifyResponse: g.filter,
-		// Without an API server there is no connection either.
+		// If the API server is down, the client's connection fails, too.
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // closed with the test
@@ -102,7 +103,7 @@ func newGate(t *testing.T, config *rest.Config, pair tls.Certificate) *gate {
 	return g
 }
 
-// ServeHTTP passes requests on, but for those that are to be held.
+// ServeHTTP forwards requests, except those that are to be held.
 func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && !strings.Contains(r.URL.Path, "/leases/") {
 		g.writes.Add(1)
@@ -115,8 +116,8 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // next holds the next request that matches.
-func (g *gate) next(after bool, match func(*http.Request) bool) *held {
-	h := &held{
+func (g *gate) next(after bool, match func(*http.Request) bool) *heldRequest {
+	h := &heldRequest{
 		match: match, after: after,
 		reached: make(chan struct{}), release: make(chan struct{}), done: make(chan struct{}),
 	}
@@ -126,8 +127,8 @@ func (g *gate) next(after bool, match func(*http.Request) bool) *held {
 	return h
 }
 
-// let lets the request go on, or reports that there need not be one any more.
-func (g *gate) let(h *held) {
+// resume lets the held request continue. If none is held yet, none will be.
+func (g *gate) resume(h *heldRequest) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for i, other := range g.holds {
@@ -139,7 +140,7 @@ func (g *gate) let(h *held) {
 	h.once.Do(func() { close(h.release) })
 }
 
-func (g *gate) take(r *http.Request) *held {
+func (g *gate) take(r *http.Request) *heldRequest {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for i, h := range g.holds {
@@ -151,8 +152,8 @@ func (g *gate) take(r *http.Request) *held {
 	return nil
 }
 
-// hold carries a request out although whoever sent it may be dead by then, as a network does.
-func (g *gate) hold(w http.ResponseWriter, r *http.Request, h *held) {
+// hold holds a request and forwards it even if its sender has exited meanwhile, as a network does.
+func (g *gate) hold(w http.ResponseWriter, r *http.Request, h *heldRequest) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		panic(http.ErrAbortHandler)
@@ -184,7 +185,7 @@ func (g *gate) hold(w http.ResponseWriter, r *http.Request, h *held) {
 	}()
 	select {
 	case <-r.Context().Done():
-		return // whoever sent it is gone; the request is still on its way
+		return // the sender has exited; the request is still forwarded
 	case resp := <-answer:
 		if resp == nil {
 			panic(http.ErrAbortHandler)
@@ -196,7 +197,7 @@ func (g *gate) hold(w http.ResponseWriter, r *http.Request, h *held) {
 	}
 }
 
-// refuse cuts all connections and takes no new ones.
+// refuse closes all connections and refuses new ones.
 func (g *gate) refuse() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -206,14 +207,14 @@ func (g *gate) refuse() {
 	}
 }
 
-// accept takes connections again.
+// accept accepts connections again.
 func (g *gate) accept() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.cut = false
 }
 
-// freeze stops all bytes without a word, as a network that loses every packet.
+// freeze stops all bytes without closing connections, like a network that loses every packet.
 func (g *gate) freeze() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -231,7 +232,7 @@ func (g *gate) thaw() {
 	}
 }
 
-// filter drops the events of pods while there is a gap.
+// filter drops the events of pod watches while gap is set.
 func (g *gate) filter(resp *http.Response) error {
 	r := resp.Request
 	if r.URL.Query().Get("watch") == "" || !strings.HasSuffix(r.URL.Path, "/api/v1/pods") {
@@ -261,7 +262,7 @@ func (g *gate) filter(resp *http.Response) error {
 	return nil
 }
 
-// nextEvent is the next event of a watch as it is: a line of JSON, or a message with its length before it.
+// nextEvent reads the next encoded event of a watch: a line of JSON, or a binary message with its length.
 func nextEvent(in *bufio.Reader, isBinary bool) ([]byte, error) {
 	if !isBinary {
 		return in.ReadBytes('\n')

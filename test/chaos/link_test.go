@@ -14,12 +14,12 @@ import (
 	"time"
 )
 
-// link is a TCP connection that may be slow, and leads to whoever is asked for when it is opened.
+// link is a TCP proxy with a delay. The target of a connection is determined when it is opened.
 type link struct {
 	net.Listener
-	// delay is added to whatever passes, in each direction.
+	// delay is added to each write, in both directions, in nanoseconds.
 	delay atomic.Int64
-	// target is where a new connection leads.
+	// target returns the address for a new connection.
 	target func() string
 
 	mu    sync.Mutex
@@ -48,7 +48,7 @@ func newLink(t *testing.T, target func() string) *link {
 
 func (l *link) slow(by time.Duration) { l.delay.Store(int64(by)) }
 
-// reset ends the connections that are open. New ones are taken.
+// reset closes the open connections. New ones are accepted.
 func (l *link) reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -74,7 +74,7 @@ func (l *link) pass(from net.Conn) {
 	defer to.Close()
 	var both sync.WaitGroup
 	carry := func(dst, src net.Conn) {
-		_, _ = io.Copy(late{dst, l}, src)
+		_, _ = io.Copy(delayedWriter{dst, l}, src)
 		_, _ = dst.Close(), src.Close()
 	}
 	both.Go(func() { carry(to, from) })
@@ -82,13 +82,13 @@ func (l *link) pass(from net.Conn) {
 	both.Wait()
 }
 
-// late writes after the link's delay.
-type late struct {
+// delayedWriter writes after the link's delay.
+type delayedWriter struct {
 	io.Writer
 	link *link
 }
 
-func (w late) Write(p []byte) (int, error) {
+func (w delayedWriter) Write(p []byte) (int, error) {
 	if d := time.Duration(w.link.delay.Load()); d > 0 {
 		time.Sleep(d)
 	}

@@ -21,8 +21,8 @@ import (
 	"github.com/memfit/memfit/test/tree"
 )
 
-// replica is one of the manager's, with what a kubelet does for it: when it ends, it is started again, after 10 s, then
-// 20 s, and so on up to 5 minutes.
+// replica runs the manager as a kubelet does: when the process exits, it is restarted after 10 s, then 20 s, and so on
+// up to 5 minutes.
 type replica struct {
 	name          string
 	gate          *gate
@@ -35,11 +35,11 @@ type replica struct {
 
 	mu   sync.Mutex
 	cmd  *exec.Cmd
-	down bool // it is not to run
-	// exits are the times it ended although no one killed it.
+	down bool // stopped: not to be restarted
+	// exits are the times at which it exited by itself.
 	exits  []time.Time
 	killed bool
-	// peak is the most memory it took, in bytes, over all its lives.
+	// peak is the highest memory of all its processes, in bytes.
 	peak int64
 }
 
@@ -119,7 +119,7 @@ func (r *replica) launch() error {
 	return nil
 }
 
-// watch ends a process that does not answer, by the probes of config/manager/deployment.yaml.
+// watch kills a process that fails the probes of config/manager/deployment.yaml.
 func (r *replica) watch(cmd *exec.Cmd, ended chan struct{}) {
 	started, failures := false, 0
 	for {
@@ -141,7 +141,7 @@ func (r *replica) watch(cmd *exec.Cmd, ended chan struct{}) {
 	}
 }
 
-// follow waits for the end of a process and starts the next, as a kubelet would.
+// follow waits until a process has exited and starts the next, as a kubelet does.
 func (r *replica) follow(cmd *exec.Cmd, ended chan struct{}) {
 	_ = cmd.Wait()
 	close(ended)
@@ -154,7 +154,7 @@ func (r *replica) follow(cmd *exec.Cmd, ended chan struct{}) {
 		r.mu.Unlock()
 		return
 	}
-	wait := time.Second // a pod that was deleted, or a node that failed: a new pod starts at once
+	wait := time.Second // killed, like a deleted pod, whose replacement starts without back-off
 	if !r.killed {
 		r.exits = append(r.exits, time.Now())
 		wait = min(10*time.Second<<(len(r.exits)-1), 5*time.Minute)
@@ -168,7 +168,7 @@ func (r *replica) follow(cmd *exec.Cmd, ended chan struct{}) {
 	}
 }
 
-// kill ends the process as the kernel would; another follows in a second.
+// kill kills the process; another starts after a second.
 func (r *replica) kill() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -176,7 +176,7 @@ func (r *replica) kill() {
 	r.signal(syscall.SIGKILL)
 }
 
-// stop ends it for good.
+// stop kills the process, and none starts again.
 func (r *replica) stop() {
 	r.mu.Lock()
 	r.down = true
@@ -192,7 +192,7 @@ func (r *replica) stop() {
 	}
 }
 
-// pause and resume are what a virtual machine that is moved does to it.
+// pause and resume stop and continue the process, like the migration of a virtual machine.
 func (r *replica) pause() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -222,20 +222,20 @@ func (r *replica) leads() bool {
 	return err == nil && strings.Contains(text, `leader_election_master_status{name="manager.memfit.dev"} 1`)
 }
 
-// ended is how often it ended by itself.
+// ended returns how often it exited by itself.
 func (r *replica) ended() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.exits)
 }
 
-// said is the log so far.
-func (r *replica) said() string {
+// logText returns the log so far.
+func (r *replica) logText() string {
 	text, _ := os.ReadFile(r.log)
 	return string(text)
 }
 
-// memory is what the process takes now, and the most it ever took, in bytes.
+// memory returns the current memory of the process and the peak of all processes, in bytes.
 func (r *replica) memory() (now, peak int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -246,7 +246,7 @@ func (r *replica) memory() (now, peak int64) {
 	return now, r.peak
 }
 
-// statusOf is a line of /proc/PID/status, in bytes; 0: it is not there.
+// statusOf returns a value of /proc/PID/status in bytes, or 0 if it is missing.
 func statusOf(pid int, name string) int64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

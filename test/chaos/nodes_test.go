@@ -39,47 +39,47 @@ const nodeCount = 3
 func nodeName(i int) string    { return fmt.Sprintf("node-%d", i+1) }
 func nodeAddress(i int) string { return fmt.Sprintf("127.77.0.%d", i+1) }
 
-// answer is what a node's kubelet does when it is asked for /stats/summary or /metrics/cadvisor.
+// answer is how a node's kubelet responds to requests for /stats/summary and /metrics/cadvisor.
 type answer int
 
 const (
 	truthful answer = iota
-	// hanging: it takes the request and reports nothing.
+	// hanging: it accepts the request and never responds.
 	hanging
 	// lying: impossible numbers, pods of other nodes, times in the future.
 	lying
-	// endless: 64 MiB of JSON.
+	// endless: a response of more than 64 MiB.
 	endless
 )
 
-// nodes are the scheduler and the kubelets of all nodes: they place pods, run them, end their containers, resize them,
-// and write statuses. What they know does not depend on the API server, which may be away.
+// nodes implements the scheduler and the kubelets of all nodes: it places and runs pods, ends their containers, resizes
+// them, and writes statuses. It keeps its own state, because the API server may be down.
 type nodes struct {
 	client client.Client
 	port   int
 
 	mu sync.Mutex
-	// of has a test kubelet for each workload, because causes are chosen by workload.
-	of   map[string]*kubelet.Kubelet
-	pods map[types.UID]*placed
-	// answers and ahead are by node: how stats are answered, and how wrong the clock is.
+	// kubelets has a test kubelet for each workload, because the cause depends on the workload.
+	kubelets map[string]*kubelet.Kubelet
+	pods     map[types.UID]*placed
+	// answers and ahead are by node: its response, and by how much its clock is ahead.
 	answers map[string]answer
 	ahead   map[string]time.Duration
 	// spec is how each workload behaves.
 	spec map[string]workload
-	// asked counts requests for stats, by node.
-	asked map[string]int
-	rng   *rand.Rand
+	// requests counts requests for stats, by node.
+	requests map[string]int
+	rng      *rand.Rand
 
-	// settled: the last round found nothing to write.
+	// settled: the last round had nothing to write.
 	settled bool
-	// led is when a replica of memfit was last seen to lead, and missed are the kills, by workload, that no leader can
-	// know of: their pods were deleted before one led that could have read of them.
-	led    func() time.Time
+	// lastLed returns when a replica of memfit last led.
+	lastLed func() time.Time
+	// missed counts, by workload, the kills in pods that were deleted before a leader could read their status.
 	missed map[string]int64
 
 	disturbance
-	served chan struct{} // closed when the test is over: what hangs ends
+	served chan struct{} // closed at the end of the test, to end hanging requests
 }
 
 // placed is a pod on a node.
@@ -90,53 +90,53 @@ type placed struct {
 	leaving                   time.Time
 	infeasible                bool
 	wasReady                  bool
-	// request is the container's, which the test kubelet does not know.
+	// request is the container's memory request, which the test kubelet does not have.
 	request resource.Quantity
-	// killed is how many kills there were, reported how many of them the API server was told of, and when.
+	// killed counts the kills, reported those in statuses that the API server has, with their times in reports.
 	killed, reported int64
 	reports          []report
 }
 
-// report is a status that told the API server of so many more kills.
+// report is a written status with additional kills.
 type report struct {
 	kills int64
 	at    time.Time
 }
 
-// disturbance counts what memfit does to pods that serve.
+// disturbance counts memfit's disruptions of serving pods.
 type disturbance struct {
-	// evicted are pods that memfit took away, by workload; owed is how many of them have no ready successor yet.
-	evicted, owed map[string]int
-	// beyond is how often one more was taken away than maxUnavailable.
+	// evicted counts pods that memfit evicted, by workload, and unreplaced those of them without a ready replacement.
+	evicted, unreplaced map[string]int
+	// beyond counts the evictions beyond maxUnavailable.
 	beyond int
-	// ours: pods that go now are taken away by the test.
-	ours    bool
-	resized map[string]int
-	// highest is the highest limit that a pod of each workload ever had.
+	// testDeletes: the test itself deletes pods now.
+	testDeletes bool
+	resized     map[string]int
+	// highest is the highest limit that a pod ever had, by workload.
 	highest map[string]memory.Bytes
 }
 
 func newNodes(t *testing.T, c client.Client, pair tls.Certificate, workloads []workload) *nodes {
 	t.Helper()
 	n := &nodes{
-		client: c, port: freePort(t), of: map[string]*kubelet.Kubelet{}, pods: map[types.UID]*placed{},
+		client: c, port: freePort(t), kubelets: map[string]*kubelet.Kubelet{}, pods: map[types.UID]*placed{},
 		answers: map[string]answer{}, ahead: map[string]time.Duration{}, spec: map[string]workload{},
-		asked: map[string]int{}, rng: rand.New(rand.NewPCG(1, 2)), served: make(chan struct{}),
-		missed: map[string]int64{}, led: time.Now,
+		requests: map[string]int{}, rng: rand.New(rand.NewPCG(1, 2)), served: make(chan struct{}),
+		missed: map[string]int64{}, lastLed: time.Now,
 		disturbance: disturbance{
-			evicted: map[string]int{}, owed: map[string]int{}, resized: map[string]int{},
+			evicted: map[string]int{}, unreplaced: map[string]int{}, resized: map[string]int{},
 			highest: map[string]memory.Bytes{},
 		},
 	}
 	for _, w := range workloads {
 		n.spec[w.name] = w
-		n.of[w.name] = kubelet.New(time.Now(), func(int) int { return int(w.cause) })
+		n.kubelets[w.name] = kubelet.New(time.Now(), func(int) int { return int(w.cause) })
 	}
 	n.serve(t, pair)
 	return n
 }
 
-// register tells the API server of the nodes.
+// register creates the nodes in the API server.
 func (n *nodes) register(ctx context.Context) error {
 	for i := range nodeCount {
 		node := &corev1.Node{
@@ -156,7 +156,7 @@ func (n *nodes) register(ctx context.Context) error {
 	return nil
 }
 
-// run keeps pods going until ctx ends.
+// run runs pods until ctx ends.
 func (n *nodes) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		pause := 200 * time.Millisecond
@@ -165,7 +165,7 @@ func (n *nodes) run(ctx context.Context) {
 		if err := n.client.List(ctx, &pods); err == nil {
 			n.sync(ctx, pods.Items)
 		}
-		// With a thousand pods a list takes a while, and this is not what is tested.
+		// With a thousand pods a list takes long, and must not take most of the CPU.
 		pause = max(pause, 2*time.Since(began))
 		select {
 		case <-ctx.Done():
@@ -174,20 +174,20 @@ func (n *nodes) run(ctx context.Context) {
 	}
 }
 
-// sync does one round.
+// sync processes all pods once.
 func (n *nodes) sync(ctx context.Context, pods []corev1.Pod) {
-	there := map[types.UID]bool{}
+	listed := map[types.UID]bool{}
 	var work []func(context.Context)
 	n.mu.Lock()
 	for i := range pods {
 		pod := &pods[i]
-		there[pod.UID] = true
+		listed[pod.UID] = true
 		if do := n.pod(pod); do != nil {
 			work = append(work, do)
 		}
 	}
 	for uid, p := range n.pods {
-		if !there[uid] && !p.Deleted {
+		if !listed[uid] && !p.Deleted {
 			p.Deleted = true
 			n.left(p)
 		}
@@ -195,18 +195,18 @@ func (n *nodes) sync(ctx context.Context, pods []corev1.Pod) {
 	n.settled = len(work) == 0
 	n.mu.Unlock()
 	var all sync.WaitGroup
-	room := make(chan struct{}, 8)
+	slots := make(chan struct{}, 8)
 	for _, do := range work {
-		room <- struct{}{}
+		slots <- struct{}{}
 		all.Go(func() {
 			do(ctx)
-			<-room
+			<-slots
 		})
 	}
 	all.Wait()
 }
 
-// pod does what is next for one pod, and returns what is to be written.
+// pod does the next step of one pod, and returns the write that it needs, or nil.
 func (n *nodes) pod(pod *corev1.Pod) func(context.Context) {
 	if pod.Spec.NodeName == "" {
 		return n.bind(pod)
@@ -222,7 +222,7 @@ func (n *nodes) pod(pod *corev1.Pod) func(context.Context) {
 		p.leaving = time.Now()
 		n.left(p)
 	}
-	k, now := n.of[p.workload], n.now(p.node)
+	k, now := n.kubelets[p.workload], n.now(p.node)
 	k.Now = now
 	if !p.Running() && !leaving && !now.Before(p.restartAt) {
 		k.Start(p.Pod)
@@ -234,8 +234,8 @@ func (n *nodes) pod(pod *corev1.Pod) func(context.Context) {
 	ready := p.Running()
 	if ready && !p.wasReady {
 		p.wasReady = true
-		if n.owed[p.workload] > 0 {
-			n.owed[p.workload]--
+		if n.unreplaced[p.workload] > 0 {
+			n.unreplaced[p.workload]--
 		}
 	}
 	if equality.Semantic.DeepEqual(status.ContainerStatuses, pod.Status.ContainerStatuses) &&
@@ -249,7 +249,7 @@ func (n *nodes) pod(pod *corev1.Pod) func(context.Context) {
 	write.Status = status
 	killed := p.killed
 	return func(ctx context.Context) {
-		if n.client.Status().Update(ctx, write) == nil { // else the next round tries again
+		if n.client.Status().Update(ctx, write) == nil { // otherwise the next round retries
 			n.mu.Lock()
 			defer n.mu.Unlock()
 			p.reports = append(p.reports, report{killed - p.reported, time.Now()})
@@ -277,10 +277,10 @@ func (n *nodes) bind(pod *corev1.Pod) func(context.Context) {
 	}
 }
 
-// adopt begins to run a pod; nil: it is none of the workloads'.
+// adopt starts to run a pod, or returns nil if it belongs to no workload.
 func (n *nodes) adopt(pod *corev1.Pod) *placed {
 	name := pod.Labels["app"]
-	k, known := n.of[name]
+	k, known := n.kubelets[name]
 	if !known {
 		return nil
 	}
@@ -296,7 +296,7 @@ func (n *nodes) adopt(pod *corev1.Pod) *placed {
 	return p
 }
 
-// leave ends a pod a second after a user asked for it, when its last status is written.
+// leave deletes a pod a second after its deletion was requested, when its last status is written.
 func (n *nodes) leave(pod *corev1.Pod, p *placed) func(context.Context) {
 	if time.Since(p.leaving) < time.Second {
 		return nil
@@ -310,25 +310,25 @@ func (n *nodes) leave(pod *corev1.Pod, p *placed) func(context.Context) {
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		for _, r := range p.reports {
-			if r.at.After(n.led()) {
+			if r.at.After(n.lastLed()) {
 				n.missed[p.workload] += r.kills
 			}
 		}
 	}
 }
 
-// left notes that a pod goes, which is memfit's doing unless the test declares it as its own.
+// left counts a deleted pod as evicted by memfit, unless the test itself deletes pods.
 func (n *nodes) left(p *placed) {
-	if n.ours || !p.leaving.IsZero() && p.Deleted {
+	if n.testDeletes || !p.leaving.IsZero() && p.Deleted {
 		return
 	}
 	n.evicted[p.workload]++
-	if n.owed[p.workload]++; n.owed[p.workload] > 1 {
+	if n.unreplaced[p.workload]++; n.unreplaced[p.workload] > 1 {
 		n.beyond++
 	}
 }
 
-// resize carries out what the pod's spec asks for, or reports that it never will.
+// resize applies the resources of the pod's spec, or marks the resize as infeasible.
 func (n *nodes) resize(pod *corev1.Pod, p *placed) {
 	c := &pod.Spec.Containers[0]
 	limit, request := memory.FromQuantity(*c.Resources.Limits.Memory()), *c.Resources.Requests.Memory()
@@ -341,7 +341,7 @@ func (n *nodes) resize(pod *corev1.Pod, p *placed) {
 		return
 	}
 	if !p.Running() {
-		return // a kubelet that does as it should waits for the container
+		return // a real kubelet waits until the container runs, too
 	}
 	p.Limit, p.request = limit, request
 	p.Resizes++
@@ -349,9 +349,9 @@ func (n *nodes) resize(pod *corev1.Pod, p *placed) {
 	n.highest[p.workload] = max(n.highest[p.workload], limit)
 }
 
-// status is what the API server is told.
+// status returns the pod's status for the API server.
 func (n *nodes) status(pod *corev1.Pod, p *placed) corev1.PodStatus {
-	shown := n.of[p.workload].Shown(p.Pod)
+	shown := n.kubelets[p.workload].Shown(p.Pod)
 	status := shown.Status
 	status.ObservedGeneration, status.QOSClass = pod.Generation, pod.Status.QOSClass
 	status.StartTime = &pod.CreationTimestamp
@@ -371,10 +371,10 @@ func (n *nodes) status(pod *corev1.Pod, p *placed) corev1.PodStatus {
 	if p.infeasible {
 		status.Conditions = append(status.Conditions, corev1.PodCondition{
 			Type: corev1.PodResizePending, Status: corev1.ConditionTrue, Reason: corev1.PodReasonInfeasible,
-			Message: "made up: this kubelet resizes nothing",
+			Message: "synthetic: this kubelet does not resize",
 		})
 	}
-	// What a quantity looks like when it comes back from the API server is how it is compared.
+	// Quantities are compared as the API server returns them, so that they are encoded and decoded once.
 	data, err := json.Marshal(status)
 	if err != nil {
 		return status
@@ -386,85 +386,84 @@ func (n *nodes) status(pod *corev1.Pod, p *placed) corev1.PodStatus {
 	return back
 }
 
-// strike ends the container of one pod of the workload that runs, has run for a second and is not on its way out, and
-// whose last end the API server knows; false: there is none.
-func (n *nodes) strike(workload string) bool {
+// endOne ends the container of one candidate of the workload, and returns false if there is none.
+func (n *nodes) endOne(workload string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	able := n.able(workload)
-	if len(able) == 0 {
+	pods := n.candidates(workload)
+	if len(pods) == 0 {
 		return false
 	}
-	n.end(able[n.rng.IntN(len(able))])
+	n.end(pods[n.rng.IntN(len(pods))])
 	return true
 }
 
-// strikeAll does so to each of them.
-func (n *nodes) strikeAll(workload string) {
+// endAll ends the containers of all candidates.
+func (n *nodes) endAll(workload string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for _, p := range n.able(workload) {
+	for _, p := range n.candidates(workload) {
 		n.end(p)
 	}
 }
 
 func (n *nodes) end(p *placed) {
-	k, before := n.of[p.workload], n.all(p.workload)
+	k, before := n.kubelets[p.workload], n.killsSoFar(p.workload)
 	k.Now = n.now(p.node)
 	k.End(p.Pod, p.Cause)
-	p.killed += n.all(p.workload) - before
+	p.killed += n.killsSoFar(p.workload) - before
 	p.restartAt = k.Now.Add(time.Second)
 }
 
-// able are the pods of a workload whose containers can be ended.
-func (n *nodes) able(workload string) []*placed {
-	var able []*placed
+// candidates returns the pods of a workload whose containers may be ended: ready and running for at least a second.
+func (n *nodes) candidates(workload string) []*placed {
+	var found []*placed
 	for _, uid := range slices.Sorted(maps.Keys(n.pods)) {
 		p := n.pods[uid]
 		if p.workload == workload && p.Running() && !p.Deleted && p.leaving.IsZero() && p.wasReady &&
 			n.now(p.node).Sub(p.Started) >= time.Second {
-			able = append(able, p)
+			found = append(found, p)
 		}
 	}
-	return able
+	return found
 }
 
-// kills is how many OOM kills there were in a workload.
+// kills returns the number of OOM kills in a workload.
 func (n *nodes) kills(workload string) int64 {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.all(workload)
+	return n.killsSoFar(workload)
 }
 
-func (n *nodes) all(workload string) (all int64) {
-	for _, count := range n.of[workload].Kills {
+func (n *nodes) killsSoFar(workload string) (all int64) {
+	for _, count := range n.kubelets[workload].Kills {
 		all += count
 	}
 	return all
 }
 
-// unknown is how many of them no one can know of.
+// unknown returns how many of the kills are unobservable.
 func (n *nodes) unknown(workload string) int64 {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.missed[workload]
 }
 
-// written reports whether the API server knows all that happened on the nodes.
+// written reports whether the API server has the current status of all pods.
 func (n *nodes) written() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.settled
 }
 
-// deleting reports whether pods that go are taken away by the test.
-func (n *nodes) deleting(ours bool) {
+// deleting sets whether the test itself deletes pods.
+func (n *nodes) deleting(testDeletes bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.ours = ours
+	n.testDeletes = testDeletes
 }
 
-// running is how many pods of a workload run.
+// running returns the number of running pods of a workload.
 func (n *nodes) running(workload string) int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -477,21 +476,21 @@ func (n *nodes) running(workload string) int {
 	return count
 }
 
-// highestOf is the highest limit that a pod of a workload ever had.
+// highestOf returns the highest limit that a pod of a workload ever had.
 func (n *nodes) highestOf(workload string) memory.Bytes {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.highest[workload]
 }
 
-// set changes how nodes answer, and their clocks.
+// set changes the responses and clocks of nodes.
 func (n *nodes) set(change func(answers map[string]answer, ahead map[string]time.Duration)) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	change(n.answers, n.ahead)
 }
 
-// serve answers for all nodes, each on its own loopback address.
+// serve serves the kubelet API of all nodes, each on its own loopback address.
 func (n *nodes) serve(t *testing.T, pair tls.Certificate) {
 	t.Helper()
 	for i := range nodeCount {
@@ -515,11 +514,11 @@ func (n *nodes) serve(t *testing.T, pair tls.Certificate) {
 	t.Cleanup(func() { close(n.served) })
 }
 
-// stats answers one request as the node's kubelet does now.
+// stats answers one request as the node's current answer specifies.
 func (n *nodes) stats(node string, w http.ResponseWriter, r *http.Request) {
 	n.mu.Lock()
 	how := n.answers[node]
-	n.asked[node]++
+	n.requests[node]++
 	n.mu.Unlock()
 	switch {
 	case how == hanging:
@@ -540,7 +539,7 @@ func (n *nodes) stats(node string, w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// flood writes 64 MiB and a bit of what could be an answer.
+// flood writes slightly more than 64 MiB of a valid-looking response.
 func (n *nodes) flood(w io.Writer, path string) {
 	line := []byte(`{"podRef":{"name":"p","namespace":"shop","uid":"0"},"containers":[]},` + "\n")
 	if path == "/stats/summary" {
@@ -555,7 +554,7 @@ func (n *nodes) flood(w io.Writer, path string) {
 	}
 }
 
-// summary is what a kubelet reports about its pods' memory: half of the limit is in use.
+// summary returns a kubelet's report of its pods' memory: half of the workload's limit.
 func (n *nodes) summary(node string, how answer) stats.Summary {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -583,8 +582,8 @@ func (n *nodes) summary(node string, how answer) stats.Summary {
 	return s
 }
 
-// counters is what cAdvisor says of memory, and of kills in containers that live on: none; of one that lies, a number
-// that grows.
+// counters writes cAdvisor's metrics of memory and of kills in running containers: none, or an invalid number if the
+// kubelet lies.
 func (n *nodes) counters(node string, how answer, w io.Writer) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -28,17 +28,17 @@ import (
 )
 
 const (
-	// ramp is a workload of one pod whose limit only a loan changes while its container is not killed.
+	// ramp is a workload of one pod. While its container is not killed, only a loan changes its limit.
 	ramp = "ramp"
-	// rampLimit is what it has, and oneLoan what a loan makes of it.
+	// rampLimit is its limit, and oneLoan its limit with a loan.
 	rampLimit = 128 * memory.MiB
 	oneLoan   = 4 * rampLimit
 )
 
-// rescueFault is one of alarms and loans.
-func rescueFault(name, story, promise string, inject func(*testing.T, *world)) fault {
+// rescueFault returns a fault about alarms and loans, with the workload ramp.
+func rescueFault(name, scenario, promise string, inject func(*testing.T, *world)) fault {
 	return fault{
-		name: name, story: story, promise: promise, inject: inject, within: 2 * time.Minute, exits: 1,
+		name: name, scenario: scenario, promise: promise, inject: inject, within: 2 * time.Minute, exits: 1,
 		workloads: []workload{{
 			name: ramp, replicas: 1, runtime: v1alpha1.RuntimeNative, mode: v1alpha1.SizingInPlace, limit: rampLimit,
 			cause: kubelet.KernelOOM, rescue: true,
@@ -46,11 +46,11 @@ func rescueFault(name, story, promise string, inject func(*testing.T, *world)) f
 	}
 }
 
-// ramping is the pod of the workload, once its container runs.
-func (w *world) ramping(t *testing.T) *corev1.Pod {
+// rampPod waits for a pod of ramp with a running container.
+func (w *world) rampPod(t *testing.T) *corev1.Pod {
 	t.Helper()
 	var found *corev1.Pod
-	within(t, time.Minute, "a container to run", func() error {
+	within(t, time.Minute, "a running container", func() error {
 		var pods corev1.PodList
 		of := client.MatchingLabels{"app": ramp}
 		if err := w.client.List(t.Context(), &pods, client.InNamespace(shop), of); err != nil {
@@ -63,13 +63,13 @@ func (w *world) ramping(t *testing.T) *corev1.Pod {
 				return nil
 			}
 		}
-		return errors.New("none does")
+		return errors.New("none runs")
 	})
 	return found
 }
 
-// alarmed is a snapshot of a pod whose container needs 5 MiB less than its limit and grows by a MiB a second.
-func alarmed(pod *corev1.Pod, sequence int64) *v1alpha1.MemorySnapshot {
+// alarmSnapshot returns a snapshot with an alarm: a demand of 5 MiB below the limit, growing by 1 MiB a second.
+func alarmSnapshot(pod *corev1.Pod, sequence int64) *v1alpha1.MemorySnapshot {
 	status := &pod.Status.ContainerStatuses[0]
 	_, id, _ := strings.Cut(status.ContainerID, "://")
 	limit := memory.FromQuantity(*status.Resources.Limits.Memory())
@@ -89,7 +89,7 @@ func alarmed(pod *corev1.Pod, sequence int64) *v1alpha1.MemorySnapshot {
 	}
 }
 
-// alarm writes an alarm as the agent of the pod's node does.
+// alarm writes a snapshot as the agent of the pod's node does.
 func (w *world) alarm(t *testing.T, s *v1alpha1.MemorySnapshot) {
 	t.Helper()
 	within(t, time.Minute, "an alarm to be written", func() error {
@@ -109,7 +109,7 @@ func (w *world) alarm(t *testing.T, s *v1alpha1.MemorySnapshot) {
 	})
 }
 
-// loans are those that the workload's checkpoint has.
+// loans returns the loans in the workload's checkpoint.
 func (w *world) loans(t *testing.T) []rescue.Loan {
 	t.Helper()
 	var state rollout.State
@@ -126,41 +126,41 @@ func (w *world) loans(t *testing.T) []rescue.Loan {
 	return state.Loans
 }
 
-// limitOf is what the pod asks for now.
+// limitOf returns the limit in the pod's spec.
 func (w *world) limitOf(t *testing.T) memory.Bytes {
 	t.Helper()
-	return memory.FromQuantity(*w.ramping(t).Spec.Containers[0].Resources.Limits.Memory())
+	return memory.FromQuantity(*w.rampPod(t).Spec.Containers[0].Resources.Limits.Memory())
 }
 
-// lends raises alarms, as an agent does while a container grows, until a higher limit is effective.
-func (w *world) lends(t *testing.T, sequence *int64) {
+// awaitLoan writes alarms, as an agent does while a container grows, until a higher limit is effective.
+func (w *world) awaitLoan(t *testing.T, sequence *int64) {
 	t.Helper()
 	began := time.Now()
 	for {
-		pod := w.ramping(t)
+		pod := w.rampPod(t)
 		effective := memory.FromQuantity(*pod.Status.ContainerStatuses[0].Resources.Limits.Memory())
 		switch {
 		case effective > rampLimit:
 			return
 		case time.Since(began) > 2*time.Minute:
-			t.Fatalf("no loan within 2 minutes: %s", w.said())
+			t.Fatalf("no loan within 2 minutes: %s", w.report())
 		}
 		*sequence++
-		w.alarm(t, alarmed(pod, *sequence))
+		w.alarm(t, alarmSnapshot(pod, *sequence))
 		time.Sleep(2 * time.Second)
 	}
 }
 
-// bounded: what was lent is in the checkpoint, no pod has more, and its container was not restarted for it. That no pod
-// was evicted is judged at the end.
-func (w *world) bounded(t *testing.T, most memory.Bytes) {
+// checkLoans checks that the limit does not exceed the checkpoint's loans, that no pod ever had more than most, and
+// that no loan restarted the container. (judge checks for evictions.)
+func (w *world) checkLoans(t *testing.T, most memory.Bytes) {
 	t.Helper()
-	restarts, kills := int64(w.ramping(t).Status.ContainerStatuses[0].RestartCount), w.nodes.kills(ramp)
+	restarts, kills := int64(w.rampPod(t).Status.ContainerStatuses[0].RestartCount), w.nodes.kills(ramp)
 	if restarts > kills {
-		t.Errorf("%d restarts of the container, of which %d are kills of the test", restarts, kills)
+		t.Errorf("%d restarts of the container, but the test killed it only %d times", restarts, kills)
 	}
 	if highest := w.nodes.highestOf(ramp); highest > most {
-		t.Errorf("a pod had a limit of %s, and loans make it %s at most", highest, most)
+		t.Errorf("a pod had a limit of %s, at most %s is allowed with loans", highest, most)
 	}
 	limit, lent := w.limitOf(t), rampLimit
 	for _, l := range w.loans(t) {
@@ -169,11 +169,11 @@ func (w *world) bounded(t *testing.T, most memory.Bytes) {
 		}
 	}
 	if limit > lent {
-		t.Errorf("the limit is %s, and the checkpoint has loans up to %s", limit, lent)
+		t.Errorf("the limit is %s, but the checkpoint has loans only up to %s", limit, lent)
 	}
 }
 
-// lyingAlarms are claims that no container bears out.
+// lyingAlarms writes alarms that contradict the container, and expects no loan for them.
 func lyingAlarms(t *testing.T, w *world) {
 	w.awaitLeader(t)
 	sequence := int64(100)
@@ -191,49 +191,51 @@ func lyingAlarms(t *testing.T, w *world) {
 	for began := time.Now(); time.Since(began) < 30*time.Second; {
 		for name, lie := range lies {
 			sequence++
-			s := alarmed(w.ramping(t), sequence)
+			s := alarmSnapshot(w.rampPod(t), sequence)
 			lie(s)
 			w.alarm(t, s)
 			time.Sleep(300 * time.Millisecond)
 			if limit := w.limitOf(t); limit != rampLimit {
-				t.Fatalf("%s: a limit of %s", name, limit)
+				t.Fatalf("%s: the alarm raised the limit to %s", name, limit)
 			}
 		}
 	}
-	honest := alarmed(w.ramping(t), sequence+1)
+	honest := alarmSnapshot(w.rampPod(t), sequence+1)
 	w.alarm(t, honest)
 	within(t, time.Minute, "an honest alarm to get a loan", func() error {
 		if w.limitOf(t) != oneLoan {
-			return fmt.Errorf("%s is the limit", w.limitOf(t))
+			return fmt.Errorf("the limit is %s", w.limitOf(t))
 		}
 		return nil
 	})
 	for range 20 {
-		honest.Annotations = map[string]string{"again": time.Now().String()} // or nothing is written
+		honest.Annotations = map[string]string{"again": time.Now().String()} // a change, so that the API server writes it
 		w.alarm(t, honest)
 		time.Sleep(100 * time.Millisecond)
 	}
-	w.bounded(t, oneLoan)
+	w.checkLoans(t, oneLoan)
 	if n := len(w.loans(t)); n != 1 {
 		t.Errorf("%d loans for one honest alarm", n)
 	}
 }
 
-// lendsNow holds a request of the leader that is about a loan, which an alarm causes.
-func (w *world) lendsNow(t *testing.T, r *replica, sequence *int64, after bool, match func(*http.Request) bool) *held {
+// holdLoanRequest writes alarms until the leader sends a matching request for a loan, and holds the request.
+func (w *world) holdLoanRequest(
+	t *testing.T, r *replica, sequence *int64, after bool, match func(*http.Request) bool,
+) *heldRequest {
 	t.Helper()
 	h := r.gate.next(after, match)
 	for began := time.Now(); ; {
 		*sequence++
-		w.alarm(t, alarmed(w.ramping(t), *sequence))
+		w.alarm(t, alarmSnapshot(w.rampPod(t), *sequence))
 		select {
 		case <-h.reached:
 			return h
 		case <-time.After(2 * time.Second):
 		}
 		if time.Since(began) > 90*time.Second {
-			r.gate.let(h)
-			t.Fatalf("the leader does not come to a loan: %s", w.said())
+			r.gate.resume(h)
+			t.Fatalf("the leader sent no request for a loan: %s", w.report())
 		}
 	}
 }
@@ -242,70 +244,70 @@ func checkpoints(r *http.Request) bool {
 	return r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/memorycheckpoints/")
 }
 
-// dyingLender kills the leader while it lends. What is on its way arrives anyway.
+// dyingLender kills the leader while it lends. A request that it has sent arrives anyway.
 func dyingLender(t *testing.T, w *world) {
 	var sequence int64
-	dies := []struct {
+	cases := []struct {
 		after bool
 		match func(*http.Request) bool
 	}{{false, checkpoints}, {true, checkpoints}, {false, resizes}}
-	for _, c := range dies {
+	for _, c := range cases {
 		leader := w.awaitLeader(t)
-		h := w.lendsNow(t, leader, &sequence, c.after, c.match)
+		h := w.holdLoanRequest(t, leader, &sequence, c.after, c.match)
 		leader.kill()
 		time.Sleep(time.Second)
-		leader.gate.let(h)
+		leader.gate.resume(h)
 		<-h.done
-		w.bounded(t, oneLoan)
+		w.checkLoans(t, oneLoan)
 		if w.limitOf(t) > rampLimit {
 			break
 		}
 	}
 	w.awaitLeader(t)
-	w.lends(t, &sequence)
+	w.awaitLoan(t, &sequence)
 	time.Sleep(5 * time.Second)
-	w.bounded(t, oneLoan)
-	if n := len(w.loans(t)); n > len(dies) {
-		t.Errorf("%d loans of %d leaders", n, len(dies))
+	w.checkLoans(t, oneLoan)
+	if n := len(w.loans(t)); n > len(cases) {
+		t.Errorf("%d loans, but only %d leaders were killed", n, len(cases))
 	}
 }
 
-// twoLenders lets the loan of the old leader arrive after the new one has lent.
+// twoLenders delays the old leader's resize until after the new leader's loan.
 func twoLenders(t *testing.T, w *world) {
 	var sequence int64
 	old := w.awaitLeader(t)
-	h := w.lendsNow(t, old, &sequence, false, resizes)
+	h := w.holdLoanRequest(t, old, &sequence, false, resizes)
 	old.pause()
 	within(t, time.Minute, "the other replica to lead", func() error {
 		if !w.other(old).leads() {
-			return errors.New("it does not yet")
+			return errors.New("it does not lead yet")
 		}
 		return nil
 	})
-	w.lends(t, &sequence)
+	w.awaitLoan(t, &sequence)
 	lent := w.limitOf(t)
 	old.resume()
-	old.gate.let(h)
+	old.gate.resume(h)
 	<-h.done
 	time.Sleep(2 * time.Second)
 	if limit := w.limitOf(t); limit < lent {
-		t.Errorf("the old leader's resize made the limit %s, after %s", limit, lent)
+		t.Errorf("the old leader's resize lowered the limit from %[2]s to %[1]s", limit, lent)
 	}
-	w.bounded(t, oneLoan)
+	w.checkLoans(t, oneLoan)
 }
 
-// dyingAgent deletes what the agent wrote, after its alarm was answered.
+// dyingAgent deletes the agent's snapshot after the loan.
 func dyingAgent(t *testing.T, w *world) {
 	var sequence int64
 	w.awaitLeader(t)
-	w.lends(t, &sequence)
+	w.awaitLoan(t, &sequence)
 	lent := w.limitOf(t)
 	if err := w.client.DeleteAllOf(t.Context(), &v1alpha1.MemorySnapshot{}, client.InNamespace(shop)); err != nil {
 		t.Fatal(err)
 	}
 	time.Sleep(20 * time.Second)
 	if limit := w.limitOf(t); limit != lent {
-		t.Errorf("the limit is %s, and %s is lent", limit, lent)
+		t.Errorf("the limit is %s, instead of %s with the loan", limit, lent)
 	}
-	w.bounded(t, lent)
+	w.checkLoans(t, lent)
 }

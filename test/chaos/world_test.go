@@ -38,8 +38,8 @@ import (
 
 const (
 	shop    = "shop"
-	control = "kube-system" // out of memfit's reach
-	// highestLimit is the bound that every profile has.
+	control = "kube-system" // not covered by memfit's webhook
+	// highestLimit is limit.max of every profile.
 	highestLimit = memory.GiB
 )
 
@@ -50,9 +50,9 @@ type workload struct {
 	runtime  v1alpha1.RuntimeType
 	mode     v1alpha1.SizingMode
 	limit    memory.Bytes
-	// cause is what ends its containers.
+	// cause is how its containers end.
 	cause kubelet.Cause
-	// infeasible: its nodes resize nothing in place.
+	// infeasible: its nodes refuse to resize in place.
 	infeasible bool
 	// every is how often one of its containers ends; 0: only on request.
 	every time.Duration
@@ -60,7 +60,7 @@ type workload struct {
 	rescue bool
 }
 
-// usual are the workloads of every fault, unless it brings its own.
+// usual are the workloads of every fault without its own.
 var usual = []workload{
 	{
 		name: "web", replicas: 3, runtime: v1alpha1.RuntimeNative, mode: v1alpha1.SizingInPlace, limit: 128 * memory.MiB,
@@ -92,11 +92,11 @@ type world struct {
 
 	probes
 	load load
-	// before are the kills that memfit cannot count, because what it had counted was deleted; by workload.
+	// before holds, by workload, the earlier kills that memfit cannot count because its records were deleted.
 	before map[string]int64
-	// led is when a replica was last seen to lead, in nanoseconds since 1970.
-	led atomic.Int64
-	// doubled is the most by which more kills were ever counted than there had been.
+	// lastLed is when a replica last led, in nanoseconds since 1970.
+	lastLed atomic.Int64
+	// doubled is the maximum by which memfit's count exceeded the actual kills.
 	doubled atomic.Int64
 }
 
@@ -112,7 +112,7 @@ func scheme() *runtime.Scheme {
 	return s
 }
 
-// newWorld starts a cluster with two replicas of memfit that know every workload.
+// newWorld starts a cluster with two replicas of memfit, and waits until memfit knows every workload.
 func newWorld(t *testing.T, f *fault) *world {
 	t.Helper()
 	w := &world{plane: startControlPlane(t, f.etcd...), workloads: f.workloads, before: map[string]int64{}}
@@ -133,7 +133,7 @@ func newWorld(t *testing.T, f *fault) *world {
 		create(t, w.client, build.Namespace(ns))
 	}
 	w.nodes = newNodes(t, w.client, w.plane.authority.pair(t), w.workloads)
-	w.nodes.led = func() time.Time { return time.Unix(0, w.led.Load()) }
+	w.nodes.lastLed = func() time.Time { return time.Unix(0, w.lastLed.Load()) }
 	if err := w.nodes.register(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func newWorld(t *testing.T, f *fault) *world {
 	within(t, 2*time.Minute, "memfit to be ready", func() error {
 		for _, r := range w.replicas {
 			if !r.ready() {
-				return fmt.Errorf("%s is not", r.name)
+				return fmt.Errorf("%s is not ready", r.name)
 			}
 		}
 		return nil
@@ -171,7 +171,7 @@ func (w *world) createWorkloads(t *testing.T) {
 	for _, one := range w.workloads {
 		create(t, w.client, one.deployment())
 	}
-	within(t, 5*time.Minute, "every workload to run and be known", func() error {
+	within(t, 5*time.Minute, "every workload to run and have a recommendation", func() error {
 		for _, one := range w.workloads {
 			if n := w.nodes.running(one.name); n < int(one.replicas) {
 				return fmt.Errorf("%d of %d pods of %s run", n, one.replicas, one.name)
@@ -190,7 +190,7 @@ func (w *workload) deployment() *appsv1.Deployment {
 	return d
 }
 
-// profile lets memfit answer at once: what a cool-down holds back would only make each run longer.
+// profile returns a profile with a short watch, so that a run is short.
 func (w *workload) profile() *v1alpha1.MemoryProfile {
 	return build.Profile(shop, w.name, w.runtime, build.Sizing(w.mode), func(s *v1alpha1.MemoryProfileSpec) {
 		s.Sizing.Limit = &v1alpha1.Bounds{Max: v1alpha1.NewMemoryQuantity(highestLimit.Quantity())}
@@ -217,7 +217,7 @@ func create(t *testing.T, c client.Client, obj client.Object) {
 	}
 }
 
-// crds are memfit's definitions.
+// crds returns memfit's CRDs.
 func crds(t *testing.T) []*apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(tree.Root(), "config", "crd", "bases", "*.yaml"))
@@ -251,7 +251,7 @@ func (w *world) installCRDs(t *testing.T) {
 	}
 }
 
-// decode reads one document of a file of memfit's tree.
+// decode reads one document of a YAML file.
 func decode[T any](t *testing.T, path string, document int, into *T) *T {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -265,44 +265,44 @@ func decode[T any](t *testing.T, path string, document int, into *T) *T {
 	return into
 }
 
-// installWebhooks registers memfit's webhooks as its manifests do; the API server reaches them through w.service.
+// installWebhooks registers memfit's webhooks like its manifests, but the API server calls them through w.service.
 func (w *world) installWebhooks(t *testing.T) {
 	t.Helper()
-	folder := filepath.Join(tree.Root(), "config", "webhook")
-	manifests := filepath.Join(folder, "manifests.yaml")
+	dir := filepath.Join(tree.Root(), "config", "webhook")
+	manifests := filepath.Join(dir, "manifests.yaml")
 	pods := decode(t, manifests, 0, &admissionregistrationv1.MutatingWebhookConfiguration{})
-	patch := decode(t, filepath.Join(folder, "pod_webhook_patch.yaml"), 0,
+	patch := decode(t, filepath.Join(dir, "pod_webhook_patch.yaml"), 0,
 		&admissionregistrationv1.MutatingWebhookConfiguration{})
 	p := &patch.Webhooks[0]
 	pods.Webhooks[0].NamespaceSelector, pods.Webhooks[0].MatchConditions = p.NamespaceSelector, p.MatchConditions
 	pods.Webhooks[0].TimeoutSeconds, pods.Webhooks[0].FailurePolicy = p.TimeoutSeconds, p.FailurePolicy
 	for i := range pods.Webhooks {
-		w.reached(&pods.Webhooks[i].ClientConfig)
+		w.serveFromLink(&pods.Webhooks[i].ClientConfig)
 	}
 	create(t, w.client, pods)
 	profiles := decode(t, manifests, 1, &admissionregistrationv1.ValidatingWebhookConfiguration{})
 	for i := range profiles.Webhooks {
-		w.reached(&profiles.Webhooks[i].ClientConfig)
+		w.serveFromLink(&profiles.Webhooks[i].ClientConfig)
 	}
 	create(t, w.client, profiles)
 }
 
-func (w *world) reached(c *admissionregistrationv1.WebhookClientConfig) {
+func (w *world) serveFromLink(c *admissionregistrationv1.WebhookClientConfig) {
 	url := "https://" + w.service.Addr().String() + *c.Service.Path
 	c.URL, c.Service, c.CABundle = &url, nil, w.plane.authority.pem
 }
 
-// endpoint is a replica that is ready, as a Service chooses one.
+// endpoint returns the webhook address of a ready replica, as a Service does.
 func (w *world) endpoint() string {
 	for _, r := range w.replicas {
 		if r.ready() {
 			return r.webhook
 		}
 	}
-	return "127.0.0.1:1" // nobody
+	return "127.0.0.1:1" // no server
 }
 
-// leader is the replica that leads; nil: none, or more than one.
+// leader returns the replica that leads, or nil if none or both do.
 func (w *world) leader() *replica {
 	var found *replica
 	for _, r := range w.replicas {
@@ -316,11 +316,11 @@ func (w *world) leader() *replica {
 	return found
 }
 
-// watchLeader keeps in mind when there was a leader last.
+// watchLeader records when a replica last led.
 func (w *world) watchLeader(ctx context.Context) {
 	for ctx.Err() == nil {
 		if slices.ContainsFunc(w.replicas, (*replica).leads) {
-			w.led.Store(time.Now().UnixNano())
+			w.lastLed.Store(time.Now().UnixNano())
 		}
 		select {
 		case <-ctx.Done():
@@ -329,7 +329,7 @@ func (w *world) watchLeader(ctx context.Context) {
 	}
 }
 
-// other is a replica that does not lead.
+// other returns the other replica.
 func (w *world) other(than *replica) *replica {
 	for _, r := range w.replicas {
 		if r != than {
@@ -344,7 +344,7 @@ func (w *world) awaitLeader(t *testing.T) *replica {
 	var found *replica
 	within(t, 2*time.Minute, "one leader", func() error {
 		if found = w.leader(); found == nil {
-			return errors.New("there is none, or there are two")
+			return errors.New("none, or more than one")
 		}
 		return nil
 	})
@@ -355,7 +355,7 @@ func recommendationOf(name string) client.ObjectKey {
 	return client.ObjectKey{Namespace: shop, Name: "deployment-" + name}
 }
 
-// counted reports whether memfit has counted every kill, and none twice.
+// counted returns an error unless memfit has counted every kill exactly once.
 func (w *world) counted() error {
 	for _, one := range w.workloads {
 		counted, err := w.count(one.name)
@@ -369,10 +369,10 @@ func (w *world) counted() error {
 	return nil
 }
 
-// truth is how many kills memfit should have counted by now.
+// truth returns how many kills memfit should have counted by now.
 func (w *world) truth(name string) int64 { return w.nodes.kills(name) - w.before[name] }
 
-// count is what memfit reports of a workload. It may never say more than there were.
+// count returns the kills that memfit reports for a workload, and records any excess in doubled.
 func (w *world) count(name string) (int64, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -386,11 +386,11 @@ func (w *world) count(name string) (int64, error) {
 	return rec.Status.OOMKills, nil
 }
 
-// load ends containers, each workload's in its own rhythm.
+// load ends containers, at each workload's interval.
 type load struct {
 	paused atomic.Bool
-	// spared is a workload that is left alone; empty: none.
-	spared atomic.Pointer[string]
+	// excluded is a workload whose containers are not ended; nil: none.
+	excluded atomic.Pointer[string]
 }
 
 func (l *load) run(ctx context.Context, w *world) {
@@ -409,27 +409,27 @@ func (l *load) run(ctx context.Context, w *world) {
 		}
 		for _, one := range w.workloads {
 			at, regular := next[one.name]
-			if spared := l.spared.Load(); !regular || l.paused.Load() || spared != nil && *spared == one.name {
+			if excluded := l.excluded.Load(); !regular || l.paused.Load() || excluded != nil && *excluded == one.name {
 				continue
 			}
-			if time.Now().After(at) && w.nodes.strike(one.name) {
+			if time.Now().After(at) && w.nodes.endOne(one.name) {
 				next[one.name] = time.Now().Add(one.every)
 			}
 		}
 	}
 }
 
-// probes create pods all the time, as people do.
+// probes holds the results of creating pods continuously.
 type probes struct {
 	mu sync.Mutex
-	// blocked are pods that memfit kept from being created; tried is how many there were.
+	// blocked counts the pods whose creation failed because of memfit; tried counts all attempts.
 	blocked, tried int
 	why            string
 	slowest        time.Duration
 }
 
-// probe asks the API server every 250 ms whether a pod could be created under memfit and, if not, whether one could
-// where memfit is not.
+// probe creates a pod as a dry run every 250 ms. If that fails, it tries a namespace without memfit's webhook, to
+// exclude failures of the API server.
 func (w *world) probe(ctx context.Context) {
 	for {
 		select {
@@ -438,14 +438,14 @@ func (w *world) probe(ctx context.Context) {
 		case <-time.After(250 * time.Millisecond):
 		}
 		began := time.Now()
-		err := w.dry(ctx, shop)
+		err := w.dryRun(ctx, shop)
 		took := time.Since(began)
 		if err != nil {
-			// Both again: an API server that just went or came reports nothing about memfit.
-			if w.dry(ctx, control) != nil {
+			// Repeats both, because the API server may have stopped or started in between.
+			if w.dryRun(ctx, control) != nil {
 				continue
 			}
-			if err = w.dry(ctx, shop); err != nil && w.dry(ctx, control) != nil {
+			if err = w.dryRun(ctx, shop); err != nil && w.dryRun(ctx, control) != nil {
 				continue
 			}
 		}
@@ -461,25 +461,25 @@ func (w *world) probe(ctx context.Context) {
 	}
 }
 
-// noNamespace: nothing can be created in a namespace that is being deleted, or is.
+// noNamespace reports whether the error is due to a namespace that is terminating or deleted.
 func noNamespace(err error) bool {
 	return strings.Contains(err.Error(), "being terminated") ||
 		strings.Contains(err.Error(), `namespaces "shop" not found`)
 }
 
-// dry creates a pod, but not really.
-func (w *world) dry(ctx context.Context, namespace string) error {
-	return w.client.Create(ctx, w.aPod(namespace), client.DryRunAll)
+// dryRun creates a pod as a dry run.
+func (w *world) dryRun(ctx context.Context, namespace string) error {
+	return w.client.Create(ctx, w.probePod(namespace), client.DryRunAll)
 }
 
-func (w *world) aPod(namespace string) *corev1.Pod {
+func (w *world) probePod(namespace string) *corev1.Pod {
 	return build.Pod(namespace, "probe").Annotate(v1alpha1.ProfileAnnotation, w.workloads[0].name).
 		Container("app", build.Limit("256Mi"), build.Request("128Mi")).Obj()
 }
 
-// injects reports whether the webhook deals with new pods.
+// injects returns an error unless the webhook injects a new pod.
 func (w *world) injects() error {
-	pod := w.aPod(shop)
+	pod := w.probePod(shop)
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	if err := w.client.Create(ctx, pod, client.DryRunAll); err != nil {

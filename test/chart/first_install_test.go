@@ -27,8 +27,8 @@ var (
 	}
 )
 
-// TestFirstInstall: the chart without values, but for where the image is, observes and recommends, touches no pod and
-// takes nothing of cert-manager. An upgrade switches the webhook on, and then new pods get their settings.
+// TestFirstInstall installs the chart with only the image's values, and checks that memfit recommends, changes no pod
+// and does not use cert-manager. Then an upgrade enables the webhook, and new pods get settings.
 func TestFirstInstall(t *testing.T) {
 	manager := cmp.Or(os.Getenv("IMG"), managerImage)
 	values := map[string]any{}
@@ -45,15 +45,15 @@ func TestFirstInstall(t *testing.T) {
 	c.deployed(1)
 	if manifest := c.manifest(); strings.Contains(manifest, "cert-manager") ||
 		strings.Contains(manifest, "WebhookConfiguration") {
-		t.Errorf("what was installed has a webhook, or names cert-manager:\n%s", manifest)
+		t.Errorf("the manifest has a webhook or names cert-manager:\n%s", manifest)
 	}
 	c.declare()
 	c.injected("without values", false)
-	var dies string
+	var pod string
 	if c.nodes {
-		dies = c.dies()
+		pod = c.startKilled()
 		c.recommended()
-		c.untouched(dies)
+		c.unchanged(pod)
 	}
 
 	upgrade := action.NewUpgrade(c.helm)
@@ -63,17 +63,17 @@ func TestFirstInstall(t *testing.T) {
 		"webhook": map[string]any{"enabled": true}, "certificates": map[string]any{"issuer": "self-managed"},
 	}
 	if _, err := upgrade.RunWithContext(t.Context(), releaseName, load(t), on); err != nil {
-		t.Fatalf("switching the webhook on: %v", err)
+		t.Fatalf("enabling the webhook: %v", err)
 	}
 	c.deployed(2)
 	c.injected("with the webhook", true)
 	if c.nodes {
-		c.untouched(dies)
+		c.unchanged(pod)
 	}
 	c.remove()
 }
 
-// manifest is what Helm has applied.
+// manifest returns the manifest that Helm applied.
 func (c *cluster) manifest() string {
 	c.Helper()
 	found, err := action.NewStatus(c.helm).Run(releaseName)
@@ -87,8 +87,8 @@ func (c *cluster) manifest() string {
 	return accessor.Manifest()
 }
 
-// dies starts a workload that needs more than its limit, and returns the name of its pod.
-func (c *cluster) dies() string {
+// startKilled starts a workload that needs more than its limit, and returns the name of its pod.
+func (c *cluster) startKilled() string {
 	c.Helper()
 	const text = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: dies}, spec: {
 		selector: {matchLabels: {app: chart-test}}, template: {metadata: {labels: {app: chart-test}}, spec: {
@@ -112,11 +112,11 @@ func (c *cluster) dies() string {
 			return pods.Items[0].GetName()
 		}
 	}
-	c.Fatal("the Deployment has made no pod")
+	c.Fatal("the Deployment has no pod")
 	return ""
 }
 
-// recommended waits until memfit has counted a kill of the workload and reports what its limit should be.
+// recommended waits until memfit has counted an OOM kill of the workload and recommends a limit.
 func (c *cluster) recommended() {
 	c.Helper()
 	var status map[string]any
@@ -125,7 +125,7 @@ func (c *cluster) recommended() {
 			c.Context(), "deployment-dies", metav1.GetOptions{},
 		)
 		if err != nil {
-			continue // it is written when there is something to say
+			continue // not written yet
 		}
 		status, _, _ = unstructured.NestedMap(rec.Object, "status")
 		kills, _, _ := unstructured.NestedInt64(status, "oomKills")
@@ -135,15 +135,15 @@ func (c *cluster) recommended() {
 		}
 		limit, found, _ := unstructured.NestedString(containers[0].(map[string]any), "recommended", "limit")
 		if found && limit != "64Mi" {
-			c.Logf("after %d kills at 64Mi memfit recommends a limit of %s", kills, limit)
+			c.Logf("after %d OOM kills at 64Mi memfit recommends a limit of %s", kills, limit)
 			return
 		}
 	}
-	c.Fatalf("nothing is recommended: %v", status)
+	c.Fatalf("memfit did not recommend a limit: %v", status)
 }
 
-// untouched: the pod is as its Deployment made it, although it needs more.
-func (c *cluster) untouched(name string) {
+// unchanged checks that nothing changed the pod after its Deployment created it.
+func (c *cluster) unchanged(name string) {
 	c.Helper()
 	pod, err := c.api.Resource(podKind).Namespace(shop).Get(c.Context(), name, metav1.GetOptions{})
 	if err != nil {
@@ -155,7 +155,7 @@ func (c *cluster) untouched(name string) {
 	_, hasEnv := web["env"]
 	if limit != "64Mi" || hasEnv || pod.GetGeneration() != 1 || len(pod.GetAnnotations()) != 0 {
 		c.Errorf(
-			"pod %s has limit %s, generation %d, annotations %v and env %v: somebody changed it", name, limit,
+			"pod %s was changed: limit %s, generation %d, annotations %v, env %v", name, limit,
 			pod.GetGeneration(), pod.GetAnnotations(), web["env"],
 		)
 	}

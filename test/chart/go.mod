@@ -1,4 +1,4 @@
-// The Helm chart against the kustomize tree. A module of its own, so that Helm's packages never move a dependency of the operator.
+// Compares the Helm chart with the kustomize trees. A module of its own, so that Helm's packages never move a dependency of the operator.
 module github.com/memfit/memfit/test/chart
 
 go 1.26.0
@@ -141,8 +141,8 @@ require (
 
 tool helm.sh/helm/v4/cmd/helm
 
-// Newer than the operator has them: with them, all of Kubernetes that imports them would be compiled again.
-// hack/lab/internal/component holds it.
+// Newer than the operator's versions: with these, all Kubernetes packages that import them would be compiled again.
+// hack/lab/internal/component compares the versions.
 exclude (
 	github.com/fxamacker/cbor/v2 v2.9.2
 	github.com/go-logr/logr v1.4.4

@@ -35,7 +35,7 @@ import (
 
 const (
 	releaseName = "memfit"
-	patience    = 5 * time.Minute // images are there; pods start, and the kubelet shows a new Secret within two minutes
+	patience    = 5 * time.Minute // for pods with local images, and for the kubelet's update of a Secret (2 minutes)
 )
 
 var (
@@ -55,7 +55,7 @@ const (
 	agentImage   = "memfit.test/agent:dev"
 )
 
-// installed are the values of a cluster without cert-manager, with images that are on its nodes.
+// installed returns values for a cluster without cert-manager, with images that are on its nodes.
 func installed(t *testing.T, manager, agent string) map[string]any {
 	t.Helper()
 	text := `
@@ -76,7 +76,7 @@ func image(name string) string {
 	return name[:at] + ", tag: " + name[at+1:]
 }
 
-// cluster is one that Helm and the test look at. Without nodes no pod is waited for, and nothing answers the webhook.
+// cluster is the cluster under test. Without nodes, no pod runs, and no webhook answers.
 type cluster struct {
 	*testing.T
 	helm  *action.Configuration
@@ -84,8 +84,8 @@ type cluster struct {
 	nodes bool
 }
 
-// TestLifecycle: the older release, then this one, back, forward again, gone and installed anew; all the while profiles
-// stay what they are, and wherever a manager runs, new pods get their settings.
+// TestLifecycle installs the older release, upgrades to the current one, rolls back, upgrades again, uninstalls and
+// installs again. It checks that profiles are unchanged, and that new pods get settings while a manager runs.
 func TestLifecycle(t *testing.T) {
 	manager, agent := cmp.Or(os.Getenv("IMG"), managerImage), cmp.Or(os.Getenv("AGENT_IMG"), agentImage)
 	values, c := installed(t, manager, agent), connect(t)
@@ -139,28 +139,29 @@ func TestLifecycle(t *testing.T) {
 	if _, err := c.api.Resource(hookKind).Get(
 		t.Context(), "memfit-mutating-webhook-configuration", metav1.GetOptions{},
 	); !apierrors.IsNotFound(err) {
-		t.Errorf("the webhook is still there after uninstalling: %v", err)
+		t.Errorf("the webhook configuration exists after uninstalling: %v", err)
 	}
 	c.injected("after uninstalling", false)
 
-	// The CRDs that were kept are taken over.
-	if !c.nodes { // nor a controller that would end the agent's namespace
+	// The new release takes over the kept CRDs.
+	if !c.nodes { // without a controller, the agent's namespace is never deleted
 		values["agent"] = map[string]any{"tier": "none"}
 	}
 	if _, err := c.installer().RunWithContext(t.Context(), current, values); err != nil {
-		t.Fatalf("installing anew: %v", err)
+		t.Fatalf("installing again: %v", err)
 	}
 	c.deployed(1)
-	c.same(uid, "installing anew")
-	c.injected("after installing anew", true)
+	c.same(uid, "installing again")
+	c.injected("after installing again", true)
 	c.remove()
 }
 
-// TestAnUpgradeTakesTheWebhookOfTheOldDefault: as docs/guide/upgrading.md warns, and the notes of the upgrade say
-// so. Whose values name the webhook keeps it, also when an upgrade names no values.
+// TestAnUpgradeTakesTheWebhookOfTheOldDefault checks that an upgrade removes a webhook that only the old default
+// enabled, and that the notes report it, as docs/guide/upgrading.md warns. A release whose values enable the webhook
+// keeps it, also in upgrades without values.
 func TestAnUpgradeTakesTheWebhookOfTheOldDefault(t *testing.T) {
 	if os.Getenv("KUBECONFIG") != "" {
-		t.Skip("TestLifecycle installs on a cluster; what this is about is seen on an API server alone")
+		t.Skip("needs only an API server; TestLifecycle tests the cluster")
 	}
 	c := connect(t)
 	c.namespaces()
@@ -196,13 +197,13 @@ func TestAnUpgradeTakesTheWebhookOfTheOldDefault(t *testing.T) {
 			t.Fatal(err)
 		}
 		if strings.Contains(accessor.Notes(), "this upgrade has removed it") == one.hooked {
-			t.Errorf("%s the notes are\n%s", one.when, accessor.Notes())
+			t.Errorf("%s: notes\n%s", one.when, accessor.Notes())
 		}
 	}
 	c.remove()
 }
 
-// hooked: there is a webhook for pods, or there is none.
+// hooked checks whether the pod webhook is configured.
 func (c *cluster) hooked(when string, want bool) {
 	c.Helper()
 	_, err := c.api.Resource(hookKind).Get(c.Context(), "memfit-mutating-webhook-configuration", metav1.GetOptions{})
@@ -210,7 +211,7 @@ func (c *cluster) hooked(when string, want bool) {
 		c.Fatal(err)
 	}
 	if (err == nil) != want {
-		c.Errorf("%s there is a webhook: %t, want %t", when, err == nil, want)
+		c.Errorf("%s: pod webhook configured: %t, want %t", when, err == nil, want)
 	}
 }
 
@@ -235,7 +236,7 @@ func connect(t *testing.T) *cluster {
 	if c.api, err = dynamic.NewForConfig(config); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { // whatever happened above
+	t.Cleanup(func() { // also after a failure
 		ctx := context.Background()
 		if _, err := action.NewStatus(c.helm).Run(releaseName); err == nil {
 			c.remove()
@@ -243,18 +244,18 @@ func connect(t *testing.T) *cluster {
 		_ = c.api.Resource(spaceKind).Delete(ctx, shop, metav1.DeleteOptions{})
 		for end := time.Now().Add(patience); c.nodes && time.Now().Before(end); time.Sleep(time.Second) {
 			if _, err := c.api.Resource(spaceKind).Get(ctx, shop, metav1.GetOptions{}); apierrors.IsNotFound(err) {
-				break // the next test has one of the same name
+				break // the next test creates it again
 			}
 		}
 	})
 	return c
 }
 
-// withoutNodes starts a real API server for those who have no cluster at hand.
+// withoutNodes starts an API server without a cluster, and returns its kubeconfig's path.
 func withoutNodes(t *testing.T) string {
 	t.Helper()
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
-		t.Fatal("KUBECONFIG names no cluster, and KUBEBUILDER_ASSETS no API server: run it with make test-chart")
+		t.Fatal("neither KUBECONFIG nor KUBEBUILDER_ASSETS is set: run make test-chart")
 	}
 	env := envtest.Environment{}
 	if _, err := env.Start(); err != nil {
@@ -282,7 +283,7 @@ func withoutNodes(t *testing.T) string {
 
 const shop = "chart-test"
 
-// namespaces makes the one of the release, as docs/guide/install.md says, and one for a workload.
+// namespaces creates the release's namespace, as docs/guide/install.md describes, and one for workloads.
 func (c *cluster) namespaces() {
 	c.Helper()
 	for name, labels := range map[string]any{
@@ -299,7 +300,7 @@ func (c *cluster) namespaces() {
 	}
 }
 
-// wait is how Helm waits for what it has applied.
+// wait returns Helm's strategy of waiting for applied objects.
 func (c *cluster) wait() kube.WaitStrategy {
 	if c.nodes {
 		return kube.StatusWatcherStrategy
@@ -323,7 +324,7 @@ func (c *cluster) remove() {
 	}
 }
 
-// deployed: Helm reports that this revision of the release is deployed.
+// deployed checks that Helm reports this revision of the release as deployed.
 func (c *cluster) deployed(revision int) {
 	c.Helper()
 	found, err := action.NewStatus(c.helm).Run(releaseName)
@@ -344,7 +345,7 @@ func (c *cluster) deployed(revision int) {
 	c.Logf("revision %d, chart %v: %s", accessor.Version(), origin.MetadataAsMap()["Version"], accessor.Status())
 }
 
-// runs: the pods of manager and agent have these images, all of them ready, and none of another image is left.
+// runs waits until all pods of the manager and the agent have these images and are ready.
 func (c *cluster) runs(manager, agent string) {
 	c.Helper()
 	if !c.nodes {
@@ -358,24 +359,24 @@ func (c *cluster) runs(manager, agent string) {
 			}
 			ready, seen := 0, ""
 			for i := range pods.Items {
-				image, is := running(&pods.Items[i])
-				if image == want && is {
+				image, isReady := running(&pods.Items[i])
+				if image == want && isReady {
 					ready++
 				}
 				seen += fmt.Sprintf(" %s (%s)", pods.Items[i].GetName(), image)
 			}
 			if ready == len(pods.Items) && ready > 0 {
-				c.Logf("%s: %d pods, all ready and of %s", ns, ready, want)
+				c.Logf("%s: %d pods, all ready with image %s", ns, ready, want)
 				break
 			}
 			if time.Now().After(end) {
-				c.Fatalf("the pods of %s are%s, want ready ones of %s alone", ns, seen, want)
+				c.Fatalf("pods of %s:%s; want all ready with image %s", ns, seen, want)
 			}
 		}
 	}
 }
 
-// running is the image of a pod's first container, and whether it is ready.
+// running returns the image of a pod's first container, and whether the container is ready.
 func running(pod *unstructured.Unstructured) (image string, ready bool) {
 	containers, _, _ := unstructured.NestedSlice(pod.Object, "spec", "containers")
 	image, _ = containers[0].(map[string]any)["image"].(string)
@@ -383,7 +384,7 @@ func running(pod *unstructured.Unstructured) (image string, ready bool) {
 	return image, len(statuses) > 0 && statuses[0].(map[string]any)["ready"] == true
 }
 
-// fields counts what the API server knows of a profile.
+// fields returns the number of fields of a profile's spec in the installed CRD.
 func (c *cluster) fields() int {
 	c.Helper()
 	crd, err := c.api.Resource(crdKind).Get(c.Context(), "memoryprofiles.memfit.dev", metav1.GetOptions{})
@@ -397,7 +398,7 @@ func (c *cluster) fields() int {
 	return len(spec)
 }
 
-// declare writes a profile for the pods of injected, and returns its UID.
+// declare creates a profile for the pods of injected, and returns its UID.
 func (c *cluster) declare() string {
 	c.Helper()
 	profile := &unstructured.Unstructured{}
@@ -413,7 +414,7 @@ func (c *cluster) declare() string {
 	return string(made.GetUID())
 }
 
-// same: the profile is the one that was made, unchanged.
+// same checks that declare's profile still exists with its UID and its runtime.
 func (c *cluster) same(uid, after string) {
 	c.Helper()
 	got, err := c.api.Resource(profileKind).Namespace(shop).Get(c.Context(), "kept", metav1.GetOptions{})
@@ -426,7 +427,8 @@ func (c *cluster) same(uid, after string) {
 	}
 }
 
-// injected: a new pod gets its settings, once the API server trusts the webhook's certificate; or gets none.
+// injected waits until a new pod gets settings, which needs the API server to trust the webhook's certificate, or until
+// it gets none.
 func (c *cluster) injected(when string, want bool) {
 	c.Helper()
 	if !c.nodes {
@@ -447,17 +449,17 @@ func (c *cluster) injected(when string, want bool) {
 			_, got = containers[0].(map[string]any)["env"]
 		}
 		if err == nil && got == want {
-			c.Logf("%s a new pod has settings: %t", when, got)
+			c.Logf("%s: a new pod has settings: %t", when, got)
 			return
 		}
 		if time.Now().After(end) {
-			c.Fatalf("%s a new pod has its settings: %t, want %t: %v", when, got, want, err)
+			c.Fatalf("%s: a new pod has settings: %t, want %t: %v", when, got, want, err)
 		}
 	}
 }
 
-// previous is the release before this one: the chart that PREVIOUS names, or this one as it would look with a field and
-// a right fewer, which is what most releases add.
+// previous returns the previous release: the chart in PREVIOUS, or the current chart with one field of the CRD removed,
+// because most releases add a field.
 func previous(t *testing.T) *chartv2.Chart {
 	t.Helper()
 	if name := os.Getenv("PREVIOUS"); name != "" {
@@ -469,7 +471,7 @@ func previous(t *testing.T) *chartv2.Chart {
 	}
 	c := load(t)
 	c.Metadata.Version, c.Metadata.AppVersion = "0.0.1", "0.0.1"
-	cut := errors.New("no template of the CRD of profiles has a field called drift")
+	cut := errors.New("field drift not found in the template of the CRD of profiles")
 	for _, f := range c.Templates {
 		if strings.HasSuffix(f.Name, "crd/memfit.dev_memoryprofiles.yaml") {
 			f.Data, cut = without(f.Data, "drift")
@@ -481,7 +483,7 @@ func previous(t *testing.T) *chartv2.Chart {
 	return c
 }
 
-// without cuts a field of spec out of a CRD, by its indentation, since the file is a template.
+// without removes a field of spec from a CRD. It finds the field by its indentation, because the file is a template.
 func without(text []byte, field string) ([]byte, error) {
 	const indent = "              " // of the properties of spec
 	var out []string
@@ -498,7 +500,7 @@ func without(text []byte, field string) ([]byte, error) {
 		}
 	}
 	if !found {
-		return nil, fmt.Errorf("no field %s", field)
+		return nil, fmt.Errorf("field %s not found", field)
 	}
 	return []byte(strings.Join(out, "\n")), nil
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// pod is what OpenShift's restricted-v2 looks at.
+// pod has the fields of a pod that OpenShift's SCC restricted-v2 checks.
 type pod struct {
 	HostPID, HostIPC, HostNetwork bool
 	SecurityContext               securityContext
@@ -30,18 +30,19 @@ type securityContext struct {
 	Capabilities                         *struct{ Add, Drop []string }
 }
 
-// refusals is what the SCC restricted-v2 would say, by its published definition: users and groups from the range of
-// the namespace, which no one knows here, so none may be named; ALL dropped; no part of the host.
+// refusals returns the violations of the SCC restricted-v2, by its published definition: users and groups come from the
+// namespace's range, which is unknown here, so a pod may set none; it drops ALL capabilities, and uses nothing of the
+// host.
 func refusals(p pod) []string {
-	var no []string
-	refuse := func(wrong bool, why string) {
-		if wrong {
-			no = append(no, why)
+	var found []string
+	refuse := func(violated bool, why string) {
+		if violated {
+			found = append(found, why)
 		}
 	}
 	refuse(p.HostPID || p.HostIPC || p.HostNetwork, "namespaces of the host")
 	s := p.SecurityContext
-	refuse(s.RunAsUser != nil || s.FSGroup != nil, "a user or group of the pod's own choice")
+	refuse(s.RunAsUser != nil || s.FSGroup != nil, "a user or group set by the pod")
 	for _, v := range p.Volumes {
 		for kind := range v {
 			refuse(!slices.Contains([]string{
@@ -51,21 +52,21 @@ func refusals(p pod) []string {
 	}
 	for _, c := range p.Containers {
 		s := c.SecurityContext
-		refuse(s.RunAsUser != nil, "a user of the container's own choice")
+		refuse(s.RunAsUser != nil, "a user set by the container")
 		refuse(s.AllowPrivilegeEscalation == nil || *s.AllowPrivilegeEscalation, "privilege escalation")
 		refuse(s.Privileged != nil && *s.Privileged, "a privileged container")
-		refuse(s.Capabilities == nil || !slices.Contains(s.Capabilities.Drop, "ALL"), "capabilities that are not dropped")
+		refuse(s.Capabilities == nil || !slices.Contains(s.Capabilities.Drop, "ALL"), "capabilities not dropped")
 		refuse(s.Capabilities != nil && slices.ContainsFunc(s.Capabilities.Add, func(c string) bool {
 			return c != "NET_BIND_SERVICE"
-		}), "capabilities that are added")
+		}), "added capabilities")
 		profile := p.SecurityContext.SeccompProfile
-		refuse(profile == nil || profile.Type != "RuntimeDefault", "no seccomp profile of the runtime")
+		refuse(profile == nil || profile.Type != "RuntimeDefault", "seccomp profile other than RuntimeDefault")
 		for _, port := range c.Ports {
 			refuse(port.HostPort != 0, "a port of the host")
 		}
 		refuse(s.SELinuxOptions != nil || p.SecurityContext.SELinuxOptions != nil, "SELinux options")
 	}
-	return no
+	return found
 }
 
 func podOf(t *testing.T, o object) pod {
@@ -83,25 +84,26 @@ func podOf(t *testing.T, o object) pod {
 	return workload.Spec.Template.Spec
 }
 
-// TestOpenShiftAdmitsTheManager: with platform openshift as it stands, in every way to install it; without it the user
-// is named, which a namespace's range refuses.
+// TestOpenShiftAdmitsTheManager checks that restricted-v2 admits the manager with every pair's values and platform:
+// openshift. Without the platform, the chart sets a user, which restricted-v2 refuses.
 func TestOpenShiftAdmitsTheManager(t *testing.T) {
 	c := load(t)
 	for name, p := range pairs {
 		values := merged(t, base, p.values, "platform: openshift")
 		for _, o := range all(t, c, values, "Deployment") {
-			if no := refusals(podOf(t, o)); len(no) > 0 {
-				t.Errorf("%s: restricted-v2 refuses %s", name, strings.Join(no, ", "))
+			if refused := refusals(podOf(t, o)); len(refused) > 0 {
+				t.Errorf("%s: restricted-v2 refuses %s", name, strings.Join(refused, ", "))
 			}
 		}
 	}
 	usual := refusals(podOf(t, all(t, c, "", "Deployment")[0]))
-	if !slices.Equal(usual, []string{"a user or group of the pod's own choice"}) {
+	if !slices.Equal(usual, []string{"a user or group set by the pod"}) {
 		t.Errorf("without platform: openshift, restricted-v2 refuses %v", usual)
 	}
 }
 
-// TestOpenShiftAllowsTheAgent: its constraints are for its account alone, and allow what its pod has and no more.
+// TestOpenShiftAllowsTheAgent checks that the agent's SCC is for its ServiceAccount only and allows exactly its pod's
+// capabilities.
 func TestOpenShiftAllowsTheAgent(t *testing.T) {
 	c := load(t)
 	const kind = "SecurityContextConstraints"
@@ -134,6 +136,6 @@ func TestOpenShiftAllowsTheAgent(t *testing.T) {
 		}
 	}
 	if left := all(t, c, "agent: {tier: see}", kind); len(left) != 0 {
-		t.Errorf("%d %s where the platform is Kubernetes", len(left), kind)
+		t.Errorf("%d %s on platform kubernetes, want none", len(left), kind)
 	}
 }

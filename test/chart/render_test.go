@@ -31,7 +31,7 @@ const (
 	namespace = "memfit-system"
 )
 
-// object is one that Helm or kustomize would apply.
+// object is a manifest from Helm or kustomize.
 type object = unstructured.Unstructured
 
 // load reads the chart from its folder.
@@ -44,7 +44,8 @@ func load(t *testing.T) *chartv2.Chart {
 	return c
 }
 
-// render is `helm template memfit charts/memfit -n memfit-system -f VALUES`, checked by its schema.
+// render returns the objects of `helm template memfit charts/memfit -n memfit-system -f VALUES`, or the chart schema's
+// error.
 func render(c *chartv2.Chart, values string) ([]object, error) {
 	files, err := texts(c, values, common.ReleaseOptions{IsInstall: true, Revision: 1})
 	if err != nil {
@@ -64,7 +65,7 @@ func render(c *chartv2.Chart, values string) ([]object, error) {
 	return objects, nil
 }
 
-// texts are the files that the templates become, by their paths.
+// texts returns the rendered templates by path.
 func texts(c *chartv2.Chart, values string, release common.ReleaseOptions) (map[string]string, error) {
 	over := map[string]any{}
 	if err := yaml.Unmarshal([]byte(values), &over); err != nil {
@@ -80,8 +81,8 @@ func texts(c *chartv2.Chart, values string, release common.ReleaseOptions) (map[
 	return engine.Render(c, all)
 }
 
-// overlay is `kustomize build` of an overlay that is not in the tree: resources and components are folders below
-// config/.
+// overlay returns the objects of `kustomize build` for a temporary overlay of resources and components, which are
+// folders below config/.
 func overlay(t *testing.T, resources, components []string) []object {
 	t.Helper()
 	top, err := filepath.Abs(filepath.Join(root, "config"))
@@ -141,21 +142,21 @@ func decode(manifests []byte) ([]object, error) {
 	}
 }
 
-// byName is the objects by what the API server knows them by.
+// byName returns the objects by API version, kind, namespace and name.
 func byName(t *testing.T, objects []object) map[string]any {
 	t.Helper()
 	named := map[string]any{}
 	for _, o := range objects {
 		key := fmt.Sprintf("%s %s %s/%s", o.GetAPIVersion(), o.GetKind(), o.GetNamespace(), o.GetName())
 		if _, twice := named[key]; twice {
-			t.Errorf("%s is there twice", key)
+			t.Errorf("%s occurs twice", key)
 		}
 		named[key] = comparable(o.Object)
 	}
 	return named
 }
 
-// comparable takes out what is meant to differ, lists of nothing, and the order of lists whose items have names.
+// comparable removes intended differences and empty lists, and sorts lists of items with names.
 func comparable(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -164,8 +165,8 @@ func comparable(value any) any {
 			switch {
 			case key == "app.kubernetes.io/managed-by": // kustomize or Helm
 			case key == "helm.sh/resource-policy": // TestCRDsAreKept
-			case key == "memfit.dev/lab": // config/overlays/lab: evidence may be compressed there, which no value asks for
-			case isEmptyList(item): // where kustomize deleted the last item
+			case key == "memfit.dev/lab": // config/overlays/lab, which has no equivalent value
+			case isEmptyList(item): // kustomize deleted the last item
 			default:
 				out[key] = comparable(item)
 			}

@@ -18,21 +18,21 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// pair is a way to install memfit, said to kustomize and to Helm.
+// pair is a way to install memfit: folders of config/ for kustomize, and the equivalent values for Helm.
 type pair struct {
 	resources, components []string
 	values                string
 }
 
-// naming are the values that say what a tree of config/ says before anybody names an image.
-const naming = `
+// treeNames are the values for the namespace and the placeholder images of a tree of config/.
+const treeNames = `
 namespace: {create: true}
 image: {repository: controller, tag: latest}
 agent: {image: {repository: agent, tag: latest}}
 `
 
-// base is where all pairs but one begin: the trees have the webhook, which the chart has when asked.
-const base = naming + `
+// base are the values of all pairs, which a pair's own values override. Unlike the chart, trees enable the webhook.
+const base = treeNames + `
 webhook: {enabled: true}
 `
 
@@ -119,8 +119,8 @@ rights: {evictPods: true, readConfigMapKeys: true, readMetricsAPI: true, resizeP
 	},
 }
 
-// TestTheChartIsTheTree: whatever kustomize can install, Helm installs, and nothing else. The chart's labels that say
-// who manages an object are left out, and the annotation that keeps CRDs.
+// TestTheChartIsTheTree checks that Helm and kustomize install the same objects. It ignores the chart's managed-by
+// label and its annotation that keeps CRDs.
 func TestTheChartIsTheTree(t *testing.T) {
 	c := load(t)
 	for name, p := range pairs {
@@ -130,15 +130,15 @@ func TestTheChartIsTheTree(t *testing.T) {
 	}
 }
 
-// TestAFirstInstallObserves: a chart without values changes no one's pods.
+// TestAFirstInstallObserves checks that the chart without values is observe-only: it changes no pods.
 func TestAFirstInstallObserves(t *testing.T) {
-	sameObjects(t, load(t), naming, pair{resources: []string{"overlays/observe-only"}})
+	sameObjects(t, load(t), treeNames, pair{resources: []string{"overlays/observe-only"}})
 	if hooks := all(t, load(t), "", "MutatingWebhookConfiguration"); len(hooks) != 0 {
-		t.Errorf("without values there are %d webhooks for pods", len(hooks))
+		t.Errorf("without values there are %d pod webhooks, want none", len(hooks))
 	}
 }
 
-// sameObjects: with these values Helm renders what kustomize builds.
+// sameObjects checks that Helm renders the objects that kustomize builds.
 func sameObjects(t *testing.T, c *chartv2.Chart, values string, p pair) {
 	t.Helper()
 	objects, err := render(c, values)
@@ -147,7 +147,7 @@ func sameObjects(t *testing.T, c *chartv2.Chart, values string, p pair) {
 	}
 	want, got := byName(t, overlay(t, p.resources, p.components)), byName(t, objects)
 	if diff := cmp.Diff(slices.Sorted(maps.Keys(want)), slices.Sorted(maps.Keys(got))); diff != "" {
-		t.Errorf("other objects (-kustomize +chart):\n%s", diff)
+		t.Errorf("object names (-kustomize +chart):\n%s", diff)
 	}
 	for key := range want {
 		if diff := cmp.Diff(want[key], got[key]); got[key] != nil && diff != "" {
@@ -159,7 +159,7 @@ func sameObjects(t *testing.T, c *chartv2.Chart, values string, p pair) {
 	}
 }
 
-// TestEveryTreeHasAPair: who adds an overlay or a component to config/ gives the chart a value for it.
+// TestEveryTreeHasAPair checks that each overlay and each component of config/ has equivalent values.
 func TestEveryTreeHasAPair(t *testing.T) {
 	known := map[string]bool{}
 	for _, p := range pairs {
@@ -170,17 +170,17 @@ func TestEveryTreeHasAPair(t *testing.T) {
 	top := filepath.Join(root, "config")
 	err := filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && path == filepath.Join(top, "samples") {
-			return fs.SkipDir // what users write, nothing of memfit's to install
+			return fs.SkipDir // examples for users; memfit does not install them
 		}
 		if err == nil && path == filepath.Join(top, "compress-evidence") {
-			return fs.SkipDir // for labs only, which do not install the chart
+			return fs.SkipDir // for labs only, which use kustomize
 		}
 		if err != nil || entry.Name() != "kustomization.yaml" {
 			return err
 		}
 		folder, err := filepath.Rel(top, filepath.Dir(path))
 		if !known[filepath.ToSlash(folder)] {
-			t.Errorf("config/%s: what does Helm need to hear for the same? Add a pair to test/chart/same_test.go", folder)
+			t.Errorf("config/%s has no equivalent values: add a pair to pairs in test/chart/same_test.go", folder)
 		}
 		return err
 	})
@@ -189,7 +189,7 @@ func TestEveryTreeHasAPair(t *testing.T) {
 	}
 }
 
-// parts are a folder of config/ and all that it is made of.
+// parts adds a folder of config/, and all folders that its kustomization includes, to known.
 func parts(t *testing.T, folder string, known map[string]bool) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, "config", folder, "kustomization.yaml"))
@@ -208,7 +208,7 @@ func parts(t *testing.T, folder string, known map[string]bool) {
 	}
 }
 
-// merged joins values, the later ones first.
+// merged joins values; later values override earlier ones.
 func merged(t *testing.T, texts ...string) string {
 	t.Helper()
 	out := map[string]any{}

@@ -28,18 +28,18 @@ import (
 func TestLint(t *testing.T) {
 	linted := lint.RunAll(folder, map[string]any{}, namespace)
 	for _, m := range linted.Messages {
-		// An icon is a picture on the net; memfit has none.
+		// An icon is a URL; memfit has none.
 		if m.Severity > support.InfoSev || !strings.Contains(m.Err.Error(), "icon is recommended") {
 			t.Errorf("%s", m.Error())
 		}
 	}
 }
 
-// TestUnknownValuesAreRefused: a misspelt value that no one reads is an installation that is not what was asked for.
-// Each message names the value.
+// TestUnknownValuesAreRefused checks that the schema refuses misspelled and invalid values with an error that names the
+// value.
 func TestUnknownValuesAreRefused(t *testing.T) {
 	c := load(t)
-	for values, says := range map[string]string{
+	for values, want := range map[string]string{
 		`replicas: 3`:                                    "'replicas' not allowed",
 		`manager: {replica: 3}`:                          "/manager': additional properties 'replica' not allowed",
 		`manager: {replicas: 0}`:                         "/manager/replicas': minimum",
@@ -56,19 +56,19 @@ func TestUnknownValuesAreRefused(t *testing.T) {
 		`webhook: {clientCA: {enabled: true}}`:           "/webhook': 'not' failed",
 		`platform: eks`:                                  "/platform': value must be one of",
 	} {
-		if _, err := render(c, values); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: got %v, want an error that says %s", values, err, says)
+		if _, err := render(c, values); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %s", values, err, want)
 		}
 	}
 }
 
-// TestEveryValueIsInTheSchema: and what the schema knows has a default, so that values.yaml lists all there is.
+// TestEveryValueIsInTheSchema checks that values.yaml and the schema have the same values.
 func TestEveryValueIsInTheSchema(t *testing.T) {
 	var schema node
 	read(t, "values.schema.json", &schema)
 	var values map[string]any
 	read(t, "values.yaml", &values)
-	delete(schema.Properties, "global") // a parent's
+	delete(schema.Properties, "global") // from a parent chart
 	same(t, "", schema, schema, values)
 }
 
@@ -89,12 +89,12 @@ func same(t *testing.T, at string, top, n node, values map[string]any) {
 			same(t, at+"."+key, top, n.Properties[key], below)
 		}
 		if free := n.Properties == nil; !known && !free {
-			t.Errorf("values.schema.json does not know %s.%s: %v", at, key, below)
+			t.Errorf("values.schema.json lacks %s.%s: %v", at, key, below)
 		}
 	}
 	for key := range n.Properties {
 		if _, has := values[key]; !has {
-			t.Errorf("values.yaml does not have %s.%s", at, key)
+			t.Errorf("values.yaml lacks %s.%s", at, key)
 		}
 	}
 }
@@ -110,7 +110,7 @@ func read(t *testing.T, file string, into any) {
 	}
 }
 
-// TestFlags: manager.flags lists every flag of the manager, but for those that other values set.
+// TestFlags checks that manager.flags has every flag of the manager, except those that other values set.
 func TestFlags(t *testing.T) {
 	manager := filepath.Join(t.TempDir(), "manager")
 	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", manager, "./cmd/manager")
@@ -123,7 +123,7 @@ func TestFlags(t *testing.T) {
 		t.Fatalf("manager -h: %v\n%s", err, help)
 	}
 	elsewhere := []string{
-		"lab-compress-evidence", // for tests, which do not install the chart
+		"lab-compress-evidence", // only for tests, which use kustomize
 		"cert-mode", "cert-secret", "client-ca", "client-names", "exclude-namespaces", "health-probe-bind-address",
 		"kubeconfig", "leader-elect", "metrics-bind-address", "metrics-cert-path", "metrics-secure", "mutating-webhook",
 		"read-configmap-keys", "validating-webhook", "webhook-cert-path", "webhook-port", "webhook-service",
@@ -147,7 +147,7 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// TestCRDsAreKept: an uninstall does not delete everybody's profiles, unless it was told to.
+// TestCRDsAreKept checks that uninstalling keeps the CRDs, and thus all profiles, unless crds.keep is false.
 func TestCRDsAreKept(t *testing.T) {
 	c := load(t)
 	for values, want := range map[string]string{"": "keep", "crds: {keep: false}": ""} {
@@ -176,12 +176,12 @@ func all(t *testing.T, c *chartv2.Chart, values, kind string) []object {
 	return slices.DeleteFunc(objects, func(o object) bool { return o.GetKind() != kind })
 }
 
-// container is what a field of the one container of a workload says, as JSON.
+// container returns a field of a workload's first container as JSON.
 func container(t *testing.T, c *chartv2.Chart, values, kind string, fields ...string) string {
 	t.Helper()
 	found := all(t, c, values, kind)
 	if len(found) != 1 {
-		t.Fatalf("%s: %d times %s", values, len(found), kind)
+		t.Fatalf("%s: %d objects of kind %s, want 1", values, len(found), kind)
 	}
 	list, _, _ := unstructured.NestedSlice(found[0].Object, "spec", "template", "spec", "containers")
 	value, _, err := unstructured.NestedFieldNoCopy(list[0].(map[string]any), fields...)
@@ -211,7 +211,7 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// TestGoMemLimit: nine tenths of the limit, in whole bytes, whatever its unit.
+// TestGoMemLimit checks that GOMEMLIMIT is 90% of the limit in whole bytes, for each unit.
 func TestGoMemLimit(t *testing.T) {
 	c := load(t)
 	for limit, want := range map[string]string{
@@ -224,7 +224,7 @@ func TestGoMemLimit(t *testing.T) {
 	}
 }
 
-// TestWhatOnlyTheChartHas: values without a counterpart in config/ arrive where they belong.
+// TestWhatOnlyTheChartHas checks the values that have no equivalent in config/.
 func TestWhatOnlyTheChartHas(t *testing.T) {
 	c := load(t)
 	args := container(t, c, `
@@ -236,7 +236,7 @@ namespaces: {exclude: [kube-system, kube-node-lease, cert-manager, legacy]}
 		`"--exclude-namespaces=kube-system,kube-node-lease,cert-manager,legacy"`,
 	} {
 		if !strings.Contains(args, want) {
-			t.Errorf("args are %s, without %s", args, want)
+			t.Errorf("args %s lack %s", args, want)
 		}
 	}
 	hook := all(t, c, `
@@ -260,12 +260,12 @@ certificates: {issuer: provided, caBundle: Y2E=}
 	}
 	ca, _, _ := unstructured.NestedString(hooks[0].(map[string]any), "clientConfig", "caBundle")
 	if ca != "Y2E=" || len(hook.GetAnnotations()) != 0 {
-		t.Errorf("with certificates of somebody's own: caBundle %q, annotations %v", ca, hook.GetAnnotations())
+		t.Errorf("issuer provided: caBundle %q, annotations %v", ca, hook.GetAnnotations())
 	}
 	if left := all(
 		t, c, "webhook: {enabled: true}\ncertificates: {issuer: provided, caBundle: Y2E=}", "Certificate",
 	); len(left) != 0 {
-		t.Errorf("with certificates of somebody's own there are %d Certificates", len(left))
+		t.Errorf("issuer provided: %d Certificates, want none", len(left))
 	}
 	pod := all(t, c, `manager: {
   priorityClassName: high, replicas: 3, nodeSelector: {pool: infra}, tolerations: [{operator: Exists}],
@@ -282,12 +282,13 @@ certificates: {issuer: provided, caBundle: Y2E=}
 		`"topologySpreadConstraints":[{"maxSkew":2}]`, `{"name":"v"}`, `{"mountPath":"/v","name":"v"}`,
 	} {
 		if !strings.Contains(string(text), want) {
-			t.Errorf("the Deployment has no %s", want)
+			t.Errorf("the Deployment lacks %s", want)
 		}
 	}
 }
 
-// TestNotes: who installed what only observes is told how to go on, and who upgraded, what that may have removed.
+// TestNotes checks that the notes of an observe-only release describe the next step, and those of an upgrade the
+// webhook that it may have removed.
 func TestNotes(t *testing.T) {
 	const goOn, removed = "--set webhook.enabled=true", "this upgrade has removed it"
 	for _, one := range []struct {
@@ -311,7 +312,7 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// TestPackage: what a release packs is the chart, with the version of the release, and the same bytes every time.
+// TestPackage checks that the packed chart has the release's version and is reproducible.
 func TestPackage(t *testing.T) {
 	var archives [2][]byte
 	for i := range archives {
@@ -327,7 +328,7 @@ func TestPackage(t *testing.T) {
 		}
 	}
 	if !slices.Equal(archives[0], archives[1]) {
-		t.Error("packed twice, the archives differ")
+		t.Error("two archives of the same chart differ")
 	}
 	packed, err := loader.LoadArchive(bytes.NewReader(archives[0]))
 	if err != nil {
@@ -345,6 +346,6 @@ func TestPackage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(byName(t, want), byName(t, got)); diff != "" {
-		t.Errorf("the packed chart renders something else:\n%s", diff)
+		t.Errorf("objects of the packed chart (-folder +packed):\n%s", diff)
 	}
 }

@@ -22,17 +22,17 @@ import (
 	"github.com/memfit/memfit/internal/format"
 )
 
-// The agent runs beside memfit: make test-agent.
+// Specs of the agent: make test-agent.
 
 const (
 	agentNamespace = "memfit-agent"
 	rubyImage      = "memfit.test/ruby:3.1"
-	// idleJava is compiled by java itself.
+	// idleJava is a shell command; the program java compiles the source.
 	idleJava = `echo 'class Idle { public static void main(String[] a) throws Exception { Thread.sleep(86400000L); } }' \
 > /tmp/Idle.java && exec java /tmp/Idle.java`
 )
 
-// killAgents ends the agent without giving it time to write anything.
+// killAgents deletes the agents without a grace period.
 func killAgents(ctx context.Context) {
 	GinkgoHelper()
 	var list corev1.PodList
@@ -43,8 +43,8 @@ func killAgents(ctx context.Context) {
 	}
 }
 
-// notes are what events of the namespace say about pods.
-func notes(ctx context.Context, namespace, reason string) (all []string) {
+// podEventMessages returns the messages of the Events about the namespace's pods with the reason.
+func podEventMessages(ctx context.Context, namespace, reason string) (all []string) {
 	var events corev1.EventList
 	Expect(k8s.List(ctx, &events, client.InNamespace(namespace))).To(Succeed())
 	for i := range events.Items {
@@ -55,7 +55,7 @@ func notes(ctx context.Context, namespace, reason string) (all []string) {
 	return all
 }
 
-// snapshotOf is what the agent reports of the container of a pod; nil: nothing yet.
+// snapshotOf returns the agent's snapshot of the pod's first container, or nil if none exists yet.
 func snapshotOf(ctx context.Context, pod *corev1.Pod) *v1alpha1.ContainerSnapshot {
 	var s v1alpha1.MemorySnapshot
 	if err := k8s.Get(ctx, client.ObjectKeyFromObject(pod), &s); err != nil || len(s.Status.Containers) == 0 {
@@ -81,10 +81,11 @@ var _ = Describe("the agent", Label("agent"), func() {
 			g.Expect(kill.Limit.String()).To(Equal("160Mi"))
 			summary = kill.Summary
 		}).WithContext(ctx).WithTimeout(later).Should(Succeed())
-		_, account, _ := strings.Cut(summary, `"node"`) // what the agent adds, also where memfit had told the rest before
+		_, account, _ := strings.Cut(summary, `"node"`) // the part that only the agent adds
 		Eventually(func() []string {
 			return slices.Concat(
-				notes(ctx, *namespace, v1alpha1.EventOOMKilled), notes(ctx, *namespace, v1alpha1.EventOOMKillExplained),
+				podEventMessages(ctx, *namespace, v1alpha1.EventOOMKilled),
+				podEventMessages(ctx, *namespace, v1alpha1.EventOOMKillExplained),
 			)
 		}).WithContext(ctx).Should(ContainElement(ContainSubstring(account)))
 
@@ -99,7 +100,7 @@ var _ = Describe("the agent", Label("agent"), func() {
 			ContainSubstring("Before "), ContainSubstring("What memfit did"),
 		))
 		killAgents(ctx)
-		Eventually(func(g Gomega) { // a new agent writes, and keeps what the one before it saw
+		Eventually(func(g Gomega) { // the new agent keeps the previous agent's records
 			var s v1alpha1.MemorySnapshot
 			g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(pod), &s)).To(Succeed())
 			g.Expect(s.Status.Containers[0].OOMKills).To(BeZero())
@@ -108,12 +109,12 @@ var _ = Describe("the agent", Label("agent"), func() {
 		}).WithContext(ctx).WithTimeout(later).Should(Succeed())
 		rec, err := recommendation(ctx, *namespace)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(rec.Status.OOMKills).To(Equal(int64(1)), "counted again")
+		Expect(rec.Status.OOMKills).To(Equal(int64(1)), "the kill was counted twice")
 	}, NodeTimeout(2*later))
 
 	It("reports the kill of a child process", func(ctx SpecContext) {
 		if os.Getenv("E2E_NODE") != "" {
-			Skip("cgroup v2 kills a container with its child (memory.oom.group), unless the kubelet says otherwise")
+			Skip("with cgroup v2 the kernel kills the container with its child (memory.oom.group), by the kubelet's default")
 		}
 		Expect(k8s.Create(ctx, profile(*namespace, recommend))).To(Succeed())
 		Expect(k8s.Create(ctx, workload(*namespace, nodeImage, "96Mi", nil, losesChildren(1)))).To(Succeed())
@@ -124,7 +125,7 @@ var _ = Describe("the agent", Label("agent"), func() {
 			g.Expect(rec.Status.RecentOOMKills[0].Kind).To(Equal("ChildProcess"))
 			g.Expect(rec.Status.RecentOOMKills[0].Summary).To(ContainSubstring("in use"))
 		}).WithContext(ctx).WithTimeout(later).Should(Succeed())
-		Consistently(func(g Gomega) { // the kernel's counter, which the kubelet shows later, tells of the same kill
+		Consistently(func(g Gomega) { // the kubelet's counter rises later, because of the same kill
 			rec, err := recommendation(ctx, *namespace)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(rec.Status.OOMKills).To(Equal(int64(1)))
@@ -143,9 +144,9 @@ var _ = Describe("the agent", Label("agent"), func() {
 		Expect(k8s.Create(ctx, auto)).To(Succeed())
 		DeferCleanup(func(ctx context.Context) { Expect(k8s.Delete(ctx, auto)).To(Succeed()) })
 		mixed := []struct {
-			name, image, script string // what runs stands in a script, of which the pod shows nothing
+			name, image, script string // the pod's spec does not show what the script runs
 			runs                v1alpha1.RuntimeType
-			env, value          string // as docs/guide/runtimes.md has it for 256Mi
+			env, value          string // as docs/guide/runtimes.md documents for 256Mi
 		}{
 			{
 				"node", nodeImage, "exec node -e 'setInterval(() => {}, 1000)'", v1alpha1.RuntimeNodeJS, "NODE_OPTIONS",
@@ -194,7 +195,7 @@ var _ = Describe("the agent", Label("agent"), func() {
 				next := &list.Items[0]
 				g.Expect(next.UID).NotTo(Equal(old.UID))
 				g.Expect(next.Annotations[v1alpha1.InjectedAnnotation]).To(ContainSubstring("found in running replicas"))
-				if m.env != "" { // Python has nothing to set where no arenaMax is asked for
+				if m.env != "" { // for Python, memfit sets nothing without arenaMax
 					g.Expect(env(next)).To(HaveKeyWithValue(m.env, m.value))
 				}
 			}).WithContext(ctx).Should(Succeed())

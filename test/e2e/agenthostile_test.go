@@ -23,13 +23,14 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// planted is in the memory, in the names and in the environment of the hostile program.
+// planted is a text in the memory, names and environment of the hostile program, which no report may contain.
 const planted = "hunter2-planted"
 
-// hostile makes reading it as hard as an unprivileged program can: as many mappings as Linux allows; names of itself
-// and of a mapped library with line ends and escapes; headers of glibc's heaps that lead in circles; a huge file of a
-// JVM's counters; a thread that remaps without a pause; children that end as soon as they run, and one that is another
-// program five times a second. What it holds besides it frees as freesAndTrims does, and reports what a trim gave.
+// hostile is a program that makes its inspection as hard as an unprivileged program can: almost as many mappings as
+// Linux allows; line ends and escapes in its name and in that of a mapped library; glibc heap headers that point in
+// circles; a huge file of JVM counters; a thread that constantly maps and unmaps memory; children that exit
+// immediately, and one that executes a new program five times a second. Like freesAndTrims, it holds freed memory,
+// trims on request and answers with the result.
 const hostile = `import ctypes, json, mmap, os, struct, threading, time
 from http.server import BaseHTTPRequestHandler, HTTPServer
 libc = ctypes.CDLL(None, use_errno=True)
@@ -94,21 +95,21 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 HTTPServer(("", 8080), Handler).serve_forever()`
 
-// answers is what such programs say of themselves.
+// answers is what these programs report about themselves.
 type answers struct {
 	Before, After memory.Bytes
 	Mappings      int
 }
 
-func ask(ctx context.Context, g Gomega, pod *corev1.Pod, path string) (a answers) {
+func getAnswers(ctx context.Context, g Gomega, pod *corev1.Pod, path string) (a answers) {
 	text, err := getFrom(ctx, pod, path)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(json.Unmarshal([]byte(text), &a)).To(Succeed())
 	return a
 }
 
-// inspectedNow asks for an inspection of a pod and waits for what was found after that.
-func inspectedNow(ctx context.Context, pod *corev1.Pod) *v1alpha1.ContainerSnapshot {
+// inspectNow requests an inspection of a pod and waits for its result.
+func inspectNow(ctx context.Context, pod *corev1.Pod) *v1alpha1.ContainerSnapshot {
 	GinkgoHelper()
 	asked := time.Now().Truncate(time.Second)
 	patch := `{"metadata":{"annotations":{"` + v1alpha1.InspectAnnotation + `":"` + asked.Format(time.RFC3339) + `"}}}`
@@ -123,8 +124,8 @@ func inspectedNow(ctx context.Context, pod *corev1.Pod) *v1alpha1.ContainerSnaps
 	return found
 }
 
-// beside is a pod with much free memory that the agent has inspected.
-func beside(ctx context.Context, namespace string) *corev1.Pod {
+// startNeighbor starts a pod with much freed memory, and returns it after the agent has inspected it.
+func startNeighbor(ctx context.Context, namespace string) *corev1.Pod {
 	GinkgoHelper()
 	labels := map[string]string{"app": "neighbor"}
 	command := []string{"python3", "-c", freesAndTrims}
@@ -144,7 +145,7 @@ func beside(ctx context.Context, namespace string) *corev1.Pod {
 	return &list.Items[0]
 }
 
-// agentsRestarts is how often agents that run have ended by themselves.
+// agentsRestarts returns the sum of the agents' restart counts.
 func agentsRestarts(ctx context.Context) (n int32) {
 	GinkgoHelper()
 	var agents corev1.PodList
@@ -163,34 +164,34 @@ var _ = Describe("an agent and a program", Label("agent"), func() {
 	It("that is hostile: reports about it and its neighbor stay correct, in bounded time", func(ctx SpecContext) {
 		Expect(k8s.Create(ctx, profile(*namespace, recommend))).To(Succeed())
 		before := agentsRestarts(ctx)
-		neighbor := beside(ctx, *namespace)
+		neighbor := startNeighbor(ctx, *namespace)
 		command := []string{"python3", "-c", hostile}
 		Expect(k8s.Create(ctx, workload(*namespace, pythonImage, "384Mi", command, func(d *appsv1.Deployment) {
 			annotated(d)
 			d.Spec.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "PASSWORD", Value: planted}}
 		}))).To(Succeed())
 		pod := runningPod(ctx, *namespace)
-		var says answers
-		Eventually(func(g Gomega) { says = ask(ctx, g, pod, "/") }).WithContext(ctx).Should(Succeed())
-		Expect(says.Mappings).To(BeNumerically(">", 60000))
+		var reported answers
+		Eventually(func(g Gomega) { reported = getAnswers(ctx, g, pod, "/") }).WithContext(ctx).Should(Succeed())
+		Expect(reported.Mappings).To(BeNumerically(">", 60000))
 
 		asked := time.Now()
-		found := inspectedNow(ctx, pod)
-		GinkgoWriter.Printf("%d mappings, told %s after it was asked for: coverage %d %%, %d processes, %s resident: %s\n",
-			says.Mappings, time.Since(asked).Round(time.Second), found.Memory.CoveragePercent, found.Memory.Processes,
+		found := inspectNow(ctx, pod)
+		GinkgoWriter.Printf("%d mappings, inspected %s after the request: coverage %d %%, %d processes, %s resident: %s\n",
+			reported.Mappings, time.Since(asked).Round(time.Second), found.Memory.CoveragePercent, found.Memory.Processes,
 			found.Memory.Resident.String(), found.InspectionMessage)
-		Expect(found.Memory.Resident.Cmp(*resident(found.Memory))).To(BeZero(), "parts add up")
-		Expect(memory.FromQuantity(found.Memory.Resident)).To(BeNumerically(">=", says.Before-16*memory.MiB))
+		Expect(found.Memory.Resident.Cmp(*sumOfParts(found.Memory))).To(BeZero(), "parts add up")
+		Expect(memory.FromQuantity(found.Memory.Resident)).To(BeNumerically(">=", reported.Before-16*memory.MiB))
 		for _, p := range found.Memory.Parts {
 			if p.Free != nil {
 				Expect(p.Free.Cmp(p.Resident)).To(BeNumerically("<=", 0), p.Name)
 			}
 		}
 		if predicted := trimGain(found.Memory.Savings); found.Memory.CoveragePercent >= 95 && predicted >= 0 {
-			trimmed := ask(ctx, Default, pod, "/trim")
-			gave := trimmed.Before - trimmed.After
-			GinkgoWriter.Printf("predicted %s, gave %s\n", predicted, gave)
-			Expect(gave).To(BeNumerically("~", predicted, trimmed.Before/50+9*memory.MiB), "it remaps 8 MiB all the time")
+			trimmed := getAnswers(ctx, Default, pod, "/trim")
+			freed := trimmed.Before - trimmed.After
+			GinkgoWriter.Printf("predicted %s, freed %s\n", predicted, freed)
+			Expect(freed).To(BeNumerically("~", predicted, trimmed.Before/50+9*memory.MiB), "plus the 8 MiB of remaps")
 		}
 
 		By("reporting no text that the program has written")
@@ -208,8 +209,8 @@ var _ = Describe("an agent and a program", Label("agent"), func() {
 		}
 
 		By("reading its neighbor without interference")
-		// Whoever asks waits for at most twenty times what the look before took.
-		again := inspectedNow(ctx, neighbor)
+		// The agent serves a request after at most twenty times the duration of the previous inspection.
+		again := inspectNow(ctx, neighbor)
 		Expect(again.Memory.CoveragePercent).To(BeNumerically(">=", 95))
 		Expect(trimGain(again.Memory.Savings)).To(BeNumerically(">", 64*memory.MiB))
 		Expect(agentsRestarts(ctx)).To(Equal(before), "the agent ended")
@@ -221,30 +222,30 @@ var _ = Describe("an agent and a program", Label("agent"), func() {
 		command := []string{"python3", "-c", manyProcesses}
 		Expect(k8s.Create(ctx, workload(*namespace, pythonImage, "512Mi", command, annotated))).To(Succeed())
 		pod := runningPod(ctx, *namespace)
-		var says answers
-		Eventually(func(g Gomega) { says = ask(ctx, g, pod, "/") }).WithContext(ctx).Should(Succeed())
-		By("asking again while a busy machine leaves no time for all of the largest")
+		var reported answers
+		Eventually(func(g Gomega) { reported = getAnswers(ctx, g, pod, "/") }).WithContext(ctx).Should(Succeed())
+		By("inspecting again until the 32 largest are read, which a busy machine may delay")
 		var found *v1alpha1.ContainerSnapshot
 		Eventually(func() string {
-			found = inspectedNow(ctx, pod)
+			found = inspectNow(ctx, pod)
 			return found.InspectionMessage
 		}).WithContext(ctx).Should(MatchRegexp(
 			`^13 of 45 processes, with .* resident, could not be read: only the 32 largest are inspected$`,
 		))
-		GinkgoWriter.Printf("%s resident by their own sum, %s by the agent's, of which %s unexplained, coverage %d %%: %s\n",
-			says.Before, found.Memory.Resident.String(), found.Memory.Unexplained.String(), found.Memory.CoveragePercent,
+		GinkgoWriter.Printf("resident: %s by the program, %s by the agent, of which %s unexplained, coverage %d %%: %s\n",
+			reported.Before, found.Memory.Resident.String(), found.Memory.Unexplained.String(), found.Memory.CoveragePercent,
 			found.InspectionMessage)
 		Expect(found.Memory.Processes).To(BeEquivalentTo(children + 1))
-		Expect(memory.FromQuantity(found.Memory.Resident)).To(BeNumerically("~", says.Before, says.Before.Percent(3)))
-		Expect(found.Memory.Resident.Cmp(*resident(found.Memory))).To(BeZero(), "parts add up")
-		// The 13 smallest hold 2 MiB of their own each, and more that they share.
+		Expect(memory.FromQuantity(found.Memory.Resident)).To(BeNumerically("~", reported.Before, reported.Before.Percent(3)))
+		Expect(found.Memory.Resident.Cmp(*sumOfParts(found.Memory))).To(BeZero(), "parts add up")
+		// Each of the 13 smallest holds 2 MiB of its own, besides shared memory.
 		Expect(memory.FromQuantity(found.Memory.Unexplained)).To(BeNumerically(">", 13*2*memory.MiB))
 		Expect(found.Memory.CoveragePercent).To(And(BeNumerically(">", 0), BeNumerically("<", 95)))
 	}, NodeTimeout(2*later))
 })
 
-// manyProcesses is one with 44 children, of which each holds 2 MiB, and the larger half 3; it answers with what is
-// resident in all, when all have what they hold.
+// manyProcesses is a program with 44 children, of which 22 hold 3 MiB each and 22 hold 2 MiB. When all hold their
+// memory, it answers with the sum of their resident memory and its own.
 const manyProcesses = `import json, os, time
 from http.server import BaseHTTPRequestHandler, HTTPServer
 children = []

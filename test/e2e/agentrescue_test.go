@@ -18,7 +18,7 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// ramps takes 5 MiB more a second until it has twice its limit of 128Mi.
+// ramps runs a program that allocates 5 MiB a second until it holds twice its limit of 128Mi.
 func ramps(d *appsv1.Deployment) {
 	annotated(d)
 	c := &d.Spec.Template.Spec.Containers[0]
@@ -38,10 +38,10 @@ var _ = Describe("a container that grows beyond its limit, with rescue", Label("
 		Expect(k8s.Create(ctx, workload(*namespace, goImage, "128Mi", nil, ramps))).To(Succeed())
 		pod := runningPod(ctx, *namespace)
 		Eventually(func() []string {
-			return notes(ctx, *namespace, v1alpha1.EventMemoryLoaned)
+			return podEventMessages(ctx, *namespace, v1alpha1.EventMemoryLoaned)
 		}).WithContext(ctx).WithTimeout(later).Should(ContainElement(ContainSubstring("from 128Mi to 512Mi before")))
 
-		By("waiting until it has all that it takes")
+		By("waiting until the program holds all its memory")
 		Eventually(func(g Gomega) {
 			g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(pod), pod)).To(Succeed())
 			c := &pod.Status.ContainerStatuses[0]

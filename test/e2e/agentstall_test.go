@@ -19,8 +19,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// resident is what parts and the unexplained rest have together.
-func resident(m *v1alpha1.MemoryParts) *resource.Quantity {
+// sumOfParts returns the resident memory of all parts plus the unexplained rest.
+func sumOfParts(m *v1alpha1.MemoryParts) *resource.Quantity {
 	sum := m.Unexplained.DeepCopy()
 	for _, part := range m.Parts {
 		sum.Add(part.Resident)
@@ -28,8 +28,8 @@ func resident(m *v1alpha1.MemoryParts) *resource.Quantity {
 	return &sum
 }
 
-// part is what is resident in a part; 0: there is none of that name.
-func part(m *v1alpha1.MemoryParts, name string) memory.Bytes {
+// residentIn returns the resident memory of the part with the name, or 0 if the part is missing.
+func residentIn(m *v1alpha1.MemoryParts, name string) memory.Bytes {
 	i := slices.IndexFunc(m.Parts, func(p v1alpha1.MemoryPart) bool { return p.Name == name })
 	if i < 0 {
 		return 0
@@ -40,8 +40,8 @@ func part(m *v1alpha1.MemoryParts, name string) memory.Bytes {
 var _ = Describe("a stall that the agent sees", Label("agent"), func() {
 	namespace := inNamespace()
 
-	// It takes what memory it holds within a minute, and then lives on just below its limit, where the kernel drops the
-	// pages of its mapped file as fast as it reads them back. No one raises the limit.
+	// The program fills its memory within a minute. It then runs just below its limit, where the kernel drops pages of its
+	// mapped file as fast as it reads them. In mode Recommend, memfit does not raise the limit.
 	It("is reported with the limit, the minute before, the growth and what filled the memory", func(ctx SpecContext) {
 		const limit, held = 128 * memory.MiB, 110 * memory.MiB
 		recommend := v1alpha1.MemoryProfileSpec{
@@ -60,7 +60,7 @@ var _ = Describe("a stall that the agent sees", Label("agent"), func() {
 		).To(Succeed())
 		pod := runningPod(ctx, *namespace)
 
-		By("waiting for the agent's own account")
+		By("waiting for the agent's record of the stall")
 		var seen *v1alpha1.StallSnapshot
 		Eventually(func(g Gomega) {
 			s := snapshotOf(ctx, pod)
@@ -73,7 +73,7 @@ var _ = Describe("a stall that the agent sees", Label("agent"), func() {
 		Expect(seen.ContainerLimit.String()).To(Equal(limit.String()))
 		Expect(seen.Summary).To(HavePrefix("stalls at its limit of 128Mi without an OOM kill: "))
 		Expect(memory.FromQuantity(*seen.Usage)).To(BeNumerically(">=", limit.Percent(90)))
-		// 2 MiB a second by the program's own clock; the kernel and the file add to it and take from it.
+		// The program allocates about 2 MiB a second; the file's pages change the sum.
 		Expect(seen.GrowthPerSecond).NotTo(BeNil(), seen.Summary)
 		Expect(memory.FromQuantity(*seen.GrowthPerSecond)).To(And(
 			BeNumerically(">", memory.MiB), BeNumerically("<", 4*memory.MiB),
@@ -82,10 +82,10 @@ var _ = Describe("a stall that the agent sees", Label("agent"), func() {
 		Expect(len(seen.Series)).To(BeNumerically(">", 10))
 		Expect(memory.FromQuantity(seen.Series[0].Usage)).To(BeNumerically("<", limit.Percent(70)), "the minute before")
 		Expect(seen.Memory).NotTo(BeNil())
-		Expect(seen.Memory.Resident.Cmp(*resident(seen.Memory))).To(BeZero(), "parts add up")
-		Expect(part(seen.Memory, "Go heap")).To(BeNumerically("~", held, held.Percent(10)))
+		Expect(seen.Memory.Resident.Cmp(*sumOfParts(seen.Memory))).To(BeZero(), "parts add up")
+		Expect(residentIn(seen.Memory, "Go heap")).To(BeNumerically("~", held, held.Percent(10)))
 
-		By("waiting for memfit, which counts by the kubelet's numbers and leaves out what starts")
+		By("waiting for memfit's record, which the kubelet's numbers trigger after the process's start")
 		const account = "; the kernel capped usage at 128Mi, the limit of its container; "
 		var rec *v1alpha1.MemoryRecommendation
 		var err error
@@ -97,15 +97,16 @@ var _ = Describe("a stall that the agent sees", Label("agent"), func() {
 		}).WithContext(ctx).WithTimeout(2 * later).Should(Succeed())
 		stall := &rec.Status.RecentStalls[0]
 		GinkgoWriter.Println(stall.Summary)
-		Expect(rec.Status.OOMKills).To(BeZero(), "nothing was killed")
+		Expect(rec.Status.OOMKills).To(BeZero())
 		Expect(stall.Pod).To(Equal(pod.Name))
 		Expect(stall.Summary).To(MatchRegexp(`Mi were in use, after growth by .*/s for .*; filled by Go heap 1[01]\d`))
 		stalls := condition(rec.Status.Conditions, v1alpha1.ConditionMemoryStalled)
 		Expect(string(stalls.Status)).To(Equal("True"))
 		Expect(stalls.Message).To(ContainSubstring(account))
-		Eventually(func() []string { // one of the two, whoever was first
+		Eventually(func() []string { // which of the two depends on whether memfit or the agent was first
 			return slices.Concat(
-				notes(ctx, *namespace, v1alpha1.EventMemoryStalled), notes(ctx, *namespace, v1alpha1.EventStallExplained),
+				podEventMessages(ctx, *namespace, v1alpha1.EventMemoryStalled),
+				podEventMessages(ctx, *namespace, v1alpha1.EventStallExplained),
 			)
 		}).WithContext(ctx).Should(ContainElement(ContainSubstring(account)))
 
@@ -117,12 +118,12 @@ var _ = Describe("a stall that the agent sees", Label("agent"), func() {
 			MatchRegexp("Filled by .* Go heap"),
 		))
 
-		By("keeping what it saw when the agent is killed")
+		By("killing the agent, and checking that its record remains")
 		killAgents(ctx)
 		Consistently(func(g Gomega) {
 			rec, err := recommendation(ctx, *namespace)
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(rec.Status.Stalls).To(BeEquivalentTo(1), "counted again")
+			g.Expect(rec.Status.Stalls).To(BeEquivalentTo(1), "the stall was counted twice")
 			g.Expect(rec.Status.RecentStalls[0].Summary).To(ContainSubstring(account))
 			var s v1alpha1.MemorySnapshot
 			g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(pod), &s)).To(Succeed())

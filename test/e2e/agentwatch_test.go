@@ -23,16 +23,15 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// watching has the agent run as config/overlays/agent-watch has it, with the image that it has now, until the spec
-// ends.
-func watching(ctx context.Context) {
+// runAtTierWatch runs the agent as config/overlays/agent-watch defines it, with its current image, until the spec ends.
+func runAtTierWatch(ctx context.Context) {
 	GinkgoHelper()
 	d := &appsv1.DaemonSet{}
 	key := client.ObjectKey{Namespace: agentNamespace, Name: "memfit-agent"}
 	Expect(k8s.Get(ctx, key, d)).To(Succeed())
 	set := func(ctx context.Context, template corev1.PodTemplateSpec) {
 		GinkgoHelper()
-		Eventually(func(g Gomega) { // its status is written meanwhile
+		Eventually(func(g Gomega) { // retries on conflicts with status writes
 			g.Expect(k8s.Get(ctx, key, d)).To(Succeed())
 			d.Spec.Template = template
 			g.Expect(k8s.Update(ctx, d)).To(Succeed())
@@ -47,7 +46,7 @@ func watching(ctx context.Context) {
 	}
 	before := *d.Spec.Template.DeepCopy()
 	var watch appsv1.DaemonSet
-	for _, o := range tree(ctx, "config/overlays/agent-watch", "") {
+	for _, o := range buildManifests(ctx, "config/overlays/agent-watch", "") {
 		if o.GetKind() == "DaemonSet" {
 			Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &watch)).To(Succeed())
 		}
@@ -60,15 +59,14 @@ func watching(ctx context.Context) {
 	set(ctx, watch.Spec.Template)
 }
 
-// rights are the users and the effective capabilities of agents at tier Watch that run on this machine, as the kernel
-// has them.
-func rights() (of []string) {
+// agentRights returns the user and the effective capabilities of each agent process at tier Watch on this machine.
+func agentRights() (of []string) {
 	commands, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	Expect(err).NotTo(HaveOccurred())
 	for _, path := range commands {
 		command, err := os.ReadFile(path)
 		if err != nil || !bytes.HasPrefix(command, []byte("/agent\x00--tier=watch\x00")) {
-			continue // or it has ended
+			continue // another process, or an ended one
 		}
 		status, err := os.ReadFile(filepath.Join(filepath.Dir(path), "status"))
 		Expect(err).NotTo(HaveOccurred())
@@ -90,16 +88,16 @@ var _ = Describe("an agent at tier Watch", Label("agent"), func() {
 	namespace := inNamespace()
 
 	It("explains kills without reading the memory of a process, for which it has no right", func(ctx SpecContext) {
-		watching(ctx)
-		if os.Getenv("LAB_MODE") == "lab" { // its processes are this machine's
-			Expect(rights()).To(HaveExactElements("uid 65532, capabilities 0000000000000000"))
+		runAtTierWatch(ctx)
+		if os.Getenv("LAB_MODE") == "lab" { // the lab's processes run on this machine
+			Expect(agentRights()).To(HaveExactElements("uid 65532, capabilities 0000000000000000"))
 		}
 		recommend := v1alpha1.MemoryProfileSpec{Sizing: v1alpha1.SizingSpec{Mode: v1alpha1.SizingRecommend}}
 		Expect(k8s.Create(ctx, profile(*namespace, recommend))).To(Succeed())
 		waitUntilKnown(ctx, *namespace)
 		Expect(k8s.Create(ctx, workload(*namespace, nodeImage, "160Mi", nil, all(diesTimes(1), func(d *appsv1.Deployment) {
 			d.Spec.Template.Annotations = map[string]string{
-				v1alpha1.MapAnnotation: "true", v1alpha1.InspectAnnotation: "now", // whoever asks for it gets nothing either
+				v1alpha1.MapAnnotation: "true", v1alpha1.InspectAnnotation: "now", // requests have no effect at tier Watch
 			}
 		})))).To(Succeed())
 		Eventually(func(g Gomega) {
@@ -114,7 +112,7 @@ var _ = Describe("an agent at tier Watch", Label("agent"), func() {
 
 		pod := runningPod(ctx, *namespace)
 		var s v1alpha1.MemorySnapshot
-		Eventually(func(g Gomega) { // of the container that runs now, so long that tier See would have inspected it
+		Eventually(func(g Gomega) { // long enough after the restart that tier See would have inspected the container
 			g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(pod), &s)).To(Succeed())
 			g.Expect(s.Status.Containers).To(HaveLen(1))
 			g.Expect(s.Status.Containers[0].LastKill).NotTo(BeNil())

@@ -35,7 +35,7 @@ const (
 	argoWorkflowKey = "workflows.argoproj.io/workflow"
 )
 
-// argoManifests are those of a folder of the source.
+// argoManifests builds the manifests of a directory of Argo's source.
 func argoManifests(source, folder string) []unstructured.Unstructured {
 	GinkgoHelper()
 	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(
@@ -44,11 +44,11 @@ func argoManifests(source, folder string) []unstructured.Unstructured {
 	Expect(err).NotTo(HaveOccurred())
 	text, err := built.AsYaml()
 	Expect(err).NotTo(HaveOccurred())
-	return decoded(text)
+	return decodeManifests(text)
 }
 
-// startArgo runs the workflow controller until the container of specs ends. It differs from a release in its images;
-// the server for users is left out.
+// startArgo runs the workflow controller until the container of specs ends. Unlike a release, it uses the lab's images
+// and omits the API server of Argo.
 func startArgo(ctx context.Context, source string) {
 	GinkgoHelper()
 	objects := slices.DeleteFunc(
@@ -91,8 +91,8 @@ func startArgo(ctx context.Context, source string) {
 	}).WithContext(ctx).WithTimeout(later).Should(Succeed())
 }
 
-// mayReportResults gives the workflow's pods the rights that the executor needs.
-func mayReportResults(ctx context.Context, namespace string) {
+// grantExecutorRights gives the workflow's pods the rights that the executor needs.
+func grantExecutorRights(ctx context.Context, namespace string) {
 	GinkgoHelper()
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: "executor"}
 	Expect(k8s.Create(ctx, &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{
@@ -105,7 +105,7 @@ func mayReportResults(ctx context.Context, namespace string) {
 	})).To(Succeed())
 }
 
-// step is a template of a workflow: a program that takes so many MiB under a limit of 64Mi, and is retried.
+// step returns a workflow template: a program that allocates the mebibytes under a limit of 64Mi, with retries.
 func step(name string, mebibytes int) map[string]any {
 	script := fmt.Sprintf("import time; x = bytearray(%d << 20); time.sleep(3)", mebibytes)
 	return map[string]any{
@@ -119,8 +119,8 @@ func step(name string, mebibytes int) map[string]any {
 	}
 }
 
-// runWorkflow starts a run of the workflow "build" and waits until it has succeeded. It returns the pods of each step,
-// oldest first.
+// runWorkflow runs the workflow "build" and waits until it has succeeded. It returns the pods of each step, oldest
+// first.
 func runWorkflow(ctx context.Context, namespace string) map[string][]corev1.Pod {
 	GinkgoHelper()
 	w := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
@@ -169,7 +169,7 @@ func runWorkflow(ctx context.Context, namespace string) map[string][]corev1.Pod 
 	return steps
 }
 
-// mainLimit is the limit of the step's program.
+// mainLimit returns the memory limit of the step's container.
 func mainLimit(pod *corev1.Pod) string {
 	for _, c := range pod.Spec.Containers {
 		if c.Name == "main" {
@@ -179,7 +179,7 @@ func mainLimit(pod *corev1.Pod) string {
 	return ""
 }
 
-// mainEnd is how the step's program ended: "OOMKilled 137".
+// mainEnd returns how the step's container ended: "OOMKilled 137".
 func mainEnd(pod *corev1.Pod) string {
 	for _, s := range pod.Status.ContainerStatuses {
 		if t := s.State.Terminated; s.Name == "main" && t != nil {
@@ -189,8 +189,8 @@ func mainEnd(pod *corev1.Pod) string {
 	return ""
 }
 
-// identified waits for the recommendation of an identity.
-func identified(ctx context.Context, namespace, title string) *v1alpha1.MemoryRecommendation {
+// recommendationOf waits for the recommendation of the identity with the title.
+func recommendationOf(ctx context.Context, namespace, title string) *v1alpha1.MemoryRecommendation {
 	GinkgoHelper()
 	var found v1alpha1.MemoryRecommendation
 	Eventually(func(g Gomega) {
@@ -206,7 +206,7 @@ func identified(ctx context.Context, namespace, title string) *v1alpha1.MemoryRe
 	return &found
 }
 
-// Serial: the controller is there for the whole cluster, and a busy node delays the kill's way to the webhook.
+// Serial: the controller serves the whole cluster, and on a busy node the webhook gets the kill too late.
 var _ = Describe("steps of workflows that Argo's own controller runs", Label("platforms"), Serial, Ordered, func() {
 	namespace := inNamespace()
 
@@ -219,7 +219,7 @@ var _ = Describe("steps of workflows that Argo's own controller runs", Label("pl
 	}, NodeTimeout(later*2))
 
 	It("starts the retry of a killed step, and the next run's, with the raised limit", func(ctx SpecContext) {
-		mayReportResults(ctx, *namespace)
+		grantExecutorRights(ctx, *namespace)
 		Expect(k8s.Create(ctx, profile(*namespace, v1alpha1.MemoryProfileSpec{
 			Selector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 				{Key: argoWorkflowKey, Operator: metav1.LabelSelectorOpExists},
@@ -244,10 +244,10 @@ var _ = Describe("steps of workflows that Argo's own controller runs", Label("pl
 		Expect(second["lint"]).To(HaveLen(1))
 		Expect(mainLimit(&second["lint"][0])).To(Equal("64Mi"))
 
-		By("asking memfit")
-		rec := identified(ctx, *namespace, "argo: build/fit-model")
+		By("checking memfit's records and commands")
+		rec := recommendationOf(ctx, *namespace, "argo: build/fit-model")
 		Expect(rec.Status.OOMKills).To(BeEquivalentTo(1), "%+v", rec.Status.RecentOOMKills)
-		Expect(identified(ctx, *namespace, "argo: build/lint").Status.OOMKills).To(BeZero())
+		Expect(recommendationOf(ctx, *namespace, "argo: build/lint").Status.OOMKills).To(BeZero())
 		status := plugin(ctx, "status", "-n", *namespace)
 		Expect(status).To(And(ContainSubstring("argo: build/fit-model"), ContainSubstring("argo: build/lint")))
 		Expect(plugin(ctx, "history", "argo: build/fit-model", "-n", *namespace)).To(ContainSubstring("OOM kill"))

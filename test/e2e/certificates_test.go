@@ -34,14 +34,14 @@ const (
 	selfManagedTree = "config/overlays/self-managed-certs"
 )
 
-// tree is what `make deploy TREE=... IMG=...` applies.
-func tree(ctx context.Context, path, image string) []unstructured.Unstructured {
+// buildManifests returns the objects that `make deploy TREE=... IMG=...` applies.
+func buildManifests(ctx context.Context, path, image string) []unstructured.Unstructured {
 	GinkgoHelper()
 	cmd := exec.CommandContext(ctx, "go", "tool", "-modfile=hack/tools/go.mod", "kustomize", "build", path)
 	cmd.Dir = "../.."
 	out, err := cmd.Output()
 	Expect(err).NotTo(HaveOccurred(), "building %s", path)
-	objects := decoded(out)
+	objects := decodeManifests(out)
 	for i := range objects {
 		if objects[i].GetKind() == "Deployment" {
 			changeContainer(&objects[i], func(c map[string]any) { c["image"] = image })
@@ -50,7 +50,7 @@ func tree(ctx context.Context, path, image string) []unstructured.Unstructured {
 	return objects
 }
 
-func decoded(manifests []byte) []unstructured.Unstructured {
+func decodeManifests(manifests []byte) []unstructured.Unstructured {
 	GinkgoHelper()
 	var objects []unstructured.Unstructured
 	for decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifests), 4096); ; {
@@ -66,7 +66,7 @@ func decoded(manifests []byte) []unstructured.Unstructured {
 	}
 }
 
-// changeContainer changes the one container of a Deployment.
+// changeContainer changes the only container of a Deployment.
 func changeContainer(deployment *unstructured.Unstructured, change func(map[string]any)) {
 	GinkgoHelper()
 	path := []string{"spec", "template", "spec", "containers"}
@@ -77,8 +77,7 @@ func changeContainer(deployment *unstructured.Unstructured, change func(map[stri
 	Expect(unstructured.SetNestedSlice(deployment.Object, containers, path...)).To(Succeed())
 }
 
-// apply does what kubectl does, in its name, so that the next `kubectl apply` finds nothing that belongs to another
-// party.
+// apply applies the objects with kubectl's field manager, so that the next `kubectl apply` finds no conflicts.
 func apply(ctx context.Context, objects []unstructured.Unstructured) {
 	GinkgoHelper()
 	for _, o := range objects {
@@ -91,11 +90,10 @@ func apply(ctx context.Context, objects []unstructured.Unstructured) {
 	}
 }
 
-// exchange replaces one installation by the other, as docs/guide/install.md says.
+// replaceInstallation replaces one installation with the other, as docs/guide/install.md describes.
 //
-// With a context Gomega waits as long as that one does, and the one of a cleanup never ends: so the limits are written
-// out.
-func exchange(ctx context.Context, from, to []unstructured.Unstructured) {
+// Every wait has a timeout: Gomega otherwise waits as long as the context, and a cleanup's context has no deadline.
+func replaceInstallation(ctx context.Context, from, to []unstructured.Unstructured) {
 	GinkgoHelper()
 	key := client.ObjectKey{Namespace: systemNamespace, Name: managerName}
 	old := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
@@ -123,8 +121,7 @@ func servingSecret() *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: "webhook-server-cert"}}
 }
 
-// publishedCA asks for both webhook configurations to trust the CA that is in the Secret. (cert-manager adds it to
-// those before.)
+// publishedCA expects both webhook configurations to trust the Secret's CA, possibly besides earlier ones.
 func publishedCA(g Gomega, ctx context.Context) {
 	secret := servingSecret()
 	g.Expect(k8s.Get(ctx, client.ObjectKeyFromObject(secret), secret)).To(Succeed())
@@ -139,23 +136,23 @@ func publishedCA(g Gomega, ctx context.Context) {
 	}
 }
 
-// Serial: no one else is served while memfit is exchanged.
+// Serial: no other spec can run while memfit is replaced.
 var _ = Describe("without cert-manager", Serial, func() {
 	namespace := inNamespace()
 
 	It("memfit makes its own certificate, publishes its CA and renews both", func(ctx SpecContext) {
 		issuers := schema.GroupKind{Group: "cert-manager.io", Kind: "Issuer"}
 		if _, err := k8s.RESTMapper().RESTMapping(issuers); meta.IsNoMatchError(err) {
-			Skip("there is no cert-manager here, so the whole suite runs on this overlay")
+			Skip("the cluster has no cert-manager, so that all specs already run on this overlay")
 		} else {
 			Expect(err).NotTo(HaveOccurred())
 		}
 		var before appsv1.Deployment
 		Expect(k8s.Get(ctx, client.ObjectKey{Namespace: systemNamespace, Name: managerName}, &before)).To(Succeed())
 		image := before.Spec.Template.Spec.Containers[0].Image
-		usual, own := tree(ctx, certManagerTree, image), tree(ctx, selfManagedTree, image)
-		DeferCleanup(func(ctx context.Context) { exchange(ctx, own, usual) })
-		exchange(ctx, usual, own)
+		usual, own := buildManifests(ctx, certManagerTree, image), buildManifests(ctx, selfManagedTree, image)
+		DeferCleanup(func(ctx context.Context) { replaceInstallation(ctx, own, usual) })
+		replaceInstallation(ctx, usual, own)
 
 		By("injecting")
 		Expect(
@@ -197,10 +194,10 @@ var _ = Describe("without cert-manager", Serial, func() {
 		Eventually(publishedCA).WithContext(ctx).WithTimeout(later).Should(Succeed())
 		Expect(k8s.Get(ctx, client.ObjectKeyFromObject(secret), secret)).To(Succeed())
 		Expect(secret.Data["ca.crt"]).NotTo(Equal(ca))
-		// when the kubelet has shown the new files to the pods
+		// the kubelet updates the pods' files after some time
 		Eventually(stillInjects).WithContext(ctx).WithTimeout(later).Should(Succeed())
 
-		By("having had the rights it needs, and no restart")
+		By("checking that memfit had the rights it needs and did not restart")
 		for _, p := range managerPods(ctx) {
 			Expect(p.Status.ContainerStatuses[0].RestartCount).To(BeZero())
 			Expect(logs(ctx, &p)).NotTo(ContainSubstring("forbidden"))

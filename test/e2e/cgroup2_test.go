@@ -24,8 +24,8 @@ import (
 
 const pythonImage = "memfit.test/python:3.11"
 
-// onCgroup2 skips a spec unless the cluster has a node with cgroup v2 of the variant that it needs, and returns a
-// change that puts a workload there.
+// onCgroup2 skips a spec unless the cluster has a cgroup v2 node of the variant, and returns a change that places a
+// workload there.
 func onCgroup2(ctx context.Context, variant string, suits func(labnode.Kubelet) bool) func(*appsv1.Deployment) {
 	GinkgoHelper()
 	name, kubelet, err := labnode.Find(ctx, clientset, labnode.Cgroup2)
@@ -42,10 +42,10 @@ func onCgroup2(ctx context.Context, variant string, suits func(labnode.Kubelet) 
 	}
 }
 
-// plain is the usual node; each spec runs on one variant only.
+// plain describes a node without NODE_WITH; each spec runs on one variant only.
 const plain = "no variant"
 
-// all makes one change of several.
+// all returns a change that applies all changes.
 func all(changes ...func(*appsv1.Deployment)) func(*appsv1.Deployment) {
 	return func(d *appsv1.Deployment) {
 		for _, change := range changes {
@@ -54,7 +54,7 @@ func all(changes ...func(*appsv1.Deployment)) func(*appsv1.Deployment) {
 	}
 }
 
-// withState gives the container a directory /state that outlives it.
+// withState gives the container a directory /state that survives restarts.
 func withState(d *appsv1.Deployment) {
 	pod := &d.Spec.Template.Spec
 	pod.Volumes = append(pod.Volumes, corev1.Volume{
@@ -73,14 +73,14 @@ func requests(size string) func(*appsv1.Deployment) {
 	}
 }
 
-// dieTogether: so many times a shell starts a child that takes far more than the limit, and both are gone.
+// dieTogether returns a shell command that starts a child far above the limit, so that the kernel kills both, n times.
 func dieTogether(n int) []string {
 	return []string{"sh", "-c", fmt.Sprintf(`n=$(cat /state/n 2>/dev/null || echo 0); n=$((n+1)); echo $n > /state/n
 [ $n -gt %d ] && exec sleep 86400
 sleep 1; python3 -c 'x = b"x" * (300 << 20)'; exec sleep 86400`, n)}
 }
 
-// pageCache is a server that fills page cache with a file when it is told to, and drops it with the file.
+// pageCache is a server that fills page cache with a file on /fill, and deletes the file, and so its cache, on /drop.
 const pageCache = `import http.server, os
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
@@ -92,8 +92,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_response(200); self.send_header('Content-Length', '0'); self.end_headers()
 http.server.HTTPServer(('', 8080), Handler).serve_forever()`
 
-// aboveHigh holds 2 % more than memory.high is for a request of 16Mi and a limit of 128Mi, 116.8Mi, and reads a file
-// over and over. With less, reclaiming the file is enough, and nothing stalls (test/recordings/stalls).
+// aboveHigh holds slightly more than memory.high and reads a file repeatedly. For a request of 16Mi and a limit of
+// 128Mi, memory.high is 116.8Mi. With less memory, reclaiming the file is enough and nothing stalls
+// (test/recordings/stalls).
 const aboveHigh = `import os, time
 with open('/state/f', 'wb') as f:
     for _ in range(40): f.write(os.urandom(1 << 20))
@@ -105,17 +106,17 @@ while True:
         while f.read(1 << 20): pass
     time.sleep(0.1)`
 
-// tell has the server of a pod do something.
-func tell(ctx context.Context, pod *corev1.Pod, what string) {
+// post sends a POST request to a pod's server through the API server.
+func post(ctx context.Context, pod *corev1.Pod, what string) {
 	GinkgoHelper()
-	Eventually(func() error { // it may not listen yet
+	Eventually(func() error { // the server may not listen yet
 		return clientset.CoreV1().RESTClient().Post().Namespace(pod.Namespace).Resource("pods").Name(pod.Name + ":8080").
 			SubResource("proxy").Suffix(what).Do(ctx).Error()
 	}).WithContext(ctx).Should(Succeed(), what)
 }
 
-// These are the seven things that cgroup v2 does otherwise (docs/design/ledger.md), as promises of memfit's.
-// test/cgroup2 holds what they rest on. `make test-e2e-cgroup2` runs them on a node of each variant.
+// These specs cover the seven differences of cgroup v2 (docs/design/ledger.md); test/cgroup2 tests the kernel and the
+// kubelet alone. `make test-e2e-cgroup2` runs them on a node of each variant.
 var _ = Describe("on a node with cgroup v2", Label("cgroup2"), func() {
 	namespace := inNamespace()
 
@@ -126,14 +127,14 @@ var _ = Describe("on a node with cgroup v2", Label("cgroup2"), func() {
 		waitUntilKnown(ctx, *namespace)
 		Expect(k8s.Create(ctx, workload(*namespace, pythonImage, "64Mi", dieTogether(each),
 			replicated(replicas, all(there, withState))))).To(Succeed())
-		Eventually(func() int32 { return died(ctx, *namespace) }).WithContext(ctx).WithTimeout(later).
+		Eventually(func() int32 { return totalRestarts(ctx, *namespace) }).WithContext(ctx).WithTimeout(later).
 			Should(BeEquivalentTo(each * replicas))
 		counted := func(g Gomega) {
 			rec, err := recommendation(ctx, *namespace)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(rec.Status.OOMKills).To(BeEquivalentTo(each * replicas))
 			for _, kill := range rec.Status.RecentOOMKills {
-				g.Expect(kill.Kind).To(BeElementOf("MainProcess", "AtStart"), "the container died, not a child alone")
+				g.Expect(kill.Kind).To(BeElementOf("MainProcess", "AtStart"), "the whole container was killed")
 				g.Expect(kill.Limit.String()).To(Equal("64Mi"))
 			}
 		}
@@ -146,15 +147,15 @@ var _ = Describe("on a node with cgroup v2", Label("cgroup2"), func() {
 		there := onCgroup2(
 			ctx, "NODE_WITH=single-process-oom-kill", func(k labnode.Kubelet) bool { return k.SingleProcessOOMKill },
 		)
-		childrenAreCounted(ctx, *namespace, there)
+		expectChildKillsCounted(ctx, *namespace, there)
 	}, SpecTimeout(later*3))
 
 	Describe("a limit below what is in use, page cache included,", Label("evidence"), func() {
-		// runs starts a workload and waits until it is to be lowered from 256Mi for what it used for a day, which is little.
+		// runs starts a workload that uses little, and waits until memfit recommends a limit below 256Mi.
 		runs := func(ctx SpecContext) *corev1.Pod {
 			GinkgoHelper()
 			there := onCgroup2(ctx, plain, labnode.Kubelet.Plain)
-			needsCompressed(ctx)
+			skipUnlessCompressed(ctx)
 			Expect(k8s.Create(ctx, profile(*namespace, sized(v1alpha1.SizingRecommend, native)))).To(Succeed())
 			waitUntilKnown(ctx, *namespace)
 			Expect(k8s.Create(ctx, workload(
@@ -167,41 +168,41 @@ var _ = Describe("on a node with cgroup v2", Label("cgroup2"), func() {
 				g.Expect(rec.Status.Containers[0].Recommended).NotTo(BeNil())
 				limit := rec.Status.Containers[0].Recommended.Limit
 				g.Expect(limit.Cmp(resource.MustParse("256Mi"))).To(Equal(-1), limit.String())
-			}).WithContext(ctx).WithTimeout(learnt).Should(Succeed())
+			}).WithContext(ctx).WithTimeout(evidenceTimeout).Should(Succeed())
 			return runningPod(ctx, *namespace)
 		}
 
 		It("is not sent to the kubelet, which would refuse it", func(ctx SpecContext) {
 			pod := runs(ctx)
-			tell(ctx, pod, "fill")
+			post(ctx, pod, "fill")
 			time.Sleep(usageRead)
-			switched(ctx, *namespace, v1alpha1.SizingInPlace)
+			switchMode(ctx, *namespace, v1alpha1.SizingInPlace)
 			held := eventuallyApplied(ctx, *namespace, v1alpha1.ReasonUsageTooHigh)
 			Expect(held.Message).To(ContainSubstring("is page cache: the kubelet refuses to resize to"))
 			Consistently(func(g Gomega) {
 				now := runningPod(ctx, *namespace)
-				g.Expect(now.Generation).To(BeEquivalentTo(1), "nothing was sent")
-				told, err := eventsAbout(ctx, *namespace, "Pod", pod.Name, "ResizeError")
+				g.Expect(now.Generation).To(BeEquivalentTo(1), "a resize was sent")
+				events, err := eventsAbout(ctx, *namespace, "Pod", pod.Name, "ResizeError")
 				g.Expect(err).NotTo(HaveOccurred())
-				g.Expect(told).To(BeEmpty())
+				g.Expect(events).To(BeEmpty())
 			}).WithContext(ctx).WithTimeout(usageRead).Should(Succeed())
 
 			By("dropping the page cache")
-			tell(ctx, pod, "drop")
+			post(ctx, pod, "drop")
 			lowered(ctx, *namespace, pod)
-		}, SpecTimeout(learnt+later*3))
+		}, SpecTimeout(evidenceTimeout+later*3))
 
 		It("that the kubelet refuses anyway is reported with the reason", func(ctx SpecContext) {
 			pod := runs(ctx)
-			// The page cache comes between two readings of memfit's, and memfit decides before the second. Sometimes the
-			// reading comes first.
+			// The page cache must grow after memfit's last reading and before its decision. If memfit reads usage again before
+			// it decides, the spec repeats.
 			var c metav1.Condition
 			Eventually(func(g Gomega) {
-				switched(ctx, *namespace, v1alpha1.SizingRecommend)
-				tell(ctx, pod, "drop")
+				switchMode(ctx, *namespace, v1alpha1.SizingRecommend)
+				post(ctx, pod, "drop")
 				time.Sleep(usageRead)
-				tell(ctx, pod, "fill")
-				switched(ctx, *namespace, v1alpha1.SizingInPlace)
+				post(ctx, pod, "fill")
+				switchMode(ctx, *namespace, v1alpha1.SizingInPlace)
 				g.Eventually(func(g Gomega) {
 					rec, err := recommendation(ctx, *namespace)
 					g.Expect(err).NotTo(HaveOccurred())
@@ -216,13 +217,13 @@ var _ = Describe("on a node with cgroup v2", Label("cgroup2"), func() {
 			Expect(effective(runningPod(ctx, *namespace))).To(Equal("256Mi"))
 
 			By("dropping the page cache: the kubelet retries by itself")
-			tell(ctx, pod, "drop")
+			post(ctx, pod, "drop")
 			lowered(ctx, *namespace, pod)
-		}, SpecTimeout(learnt+later*4))
+		}, SpecTimeout(evidenceTimeout+later*4))
 	})
 
-	// Where a disk answers immediately, PSI says next to nothing of it: on the lab's node 0.4 % of the time at 200 faults
-	// a second. A stall that PSI alone tells is the next spec's.
+	// With a fast disk, PSI hardly shows a stall: on the lab's node 0.4 % of the time at 200 faults a second. The next
+	// spec has a stall that only PSI shows.
 	It("detects a stall with little PSI by its major faults", func(ctx SpecContext) {
 		there := onCgroup2(ctx, plain, labnode.Kubelet.Plain)
 		Expect(k8s.Create(ctx, profile(*namespace, sized(v1alpha1.SizingInPlace, native)))).To(Succeed())
@@ -238,19 +239,19 @@ var _ = Describe("on a node with cgroup v2", Label("cgroup2"), func() {
 
 	It("detects a stall at memory.high, below the limit, by PSI, and raises both", func(ctx SpecContext) {
 		there := onCgroup2(ctx, "NODE_WITH=memory-qos", labnode.Kubelet.Throttles)
-		// In place, the request would follow use, and memory.high the request, before anything could stall.
+		// In mode InPlace, memfit would raise the request, and so memory.high, before anything could stall.
 		Expect(k8s.Create(ctx, profile(*namespace, sized(v1alpha1.SizingRecommend, native)))).To(Succeed())
 		waitUntilKnown(ctx, *namespace)
 		Expect(k8s.Create(ctx, workload(*namespace, pythonImage, "128Mi", []string{"python3", "-c", aboveHigh},
 			all(there, withState, requests("16Mi"))))).To(Succeed())
 		stall := eventuallyStalled(ctx, *namespace)
 		Expect(stall.Summary).To(And(ContainSubstring("all tasks waited for memory"), ContainSubstring("memory.high")))
-		switched(ctx, *namespace, v1alpha1.SizingInPlace)
+		switchMode(ctx, *namespace, v1alpha1.SizingInPlace)
 		eventuallyRelieved(ctx, *namespace)
 	}, SpecTimeout(later*4))
 
 	It("counts swapped memory as demand", Label("evidence"), func(ctx SpecContext) {
-		needsCompressed(ctx)
+		skipUnlessCompressed(ctx)
 		there := onCgroup2(ctx, "NODE_WITH=swap", labnode.Kubelet.Swaps)
 		Expect(k8s.Create(ctx, profile(*namespace, v1alpha1.MemoryProfileSpec{Runtime: native}))).To(Succeed())
 		waitUntilKnown(ctx, *namespace)
@@ -269,7 +270,7 @@ var _ = Describe("on a node with cgroup v2", Label("cgroup2"), func() {
 			g.Expect(c.Reasons).To(ContainElement(ContainSubstring("was swapped out, which is part of demand")))
 			g.Expect(c.Recommended).NotTo(BeNil())
 			g.Expect(memory.FromQuantity(*c.Recommended.Limit)).To(
-				BeNumerically(">", 135*memory.MiB), "room for all of it: %v", c.Reasons,
+				BeNumerically(">", 135*memory.MiB), "the limit must cover swapped memory: %v", c.Reasons,
 			)
 		}).WithContext(ctx).WithTimeout(later).Should(Succeed())
 		Expect(restarts(runningPod(ctx, *namespace))).To(Equal(restarts(pod)))
@@ -279,8 +280,8 @@ var _ = Describe("on a node with cgroup v2", Label("cgroup2"), func() {
 		there := onCgroup2(ctx, plain, labnode.Kubelet.Plain)
 		Expect(k8s.Create(ctx, profile(*namespace, v1alpha1.MemoryProfileSpec{Runtime: native}))).To(Succeed())
 		waitUntilKnown(ctx, *namespace)
-		// Both containers may have 96Mi, and the pod as a whole no more. It may not request less than they do, which is
-		// their limits unless they say so.
+		// Both containers and the pod have a limit of 96Mi. Without small, each container would request its limit, and the
+		// pod may not request less than their sum.
 		small := requests("16Mi")
 		Expect(k8s.Create(ctx, workload(*namespace, goImage, "96Mi", nil, all(there, small, func(d *appsv1.Deployment) {
 			p := &d.Spec.Template.Spec
@@ -337,13 +338,13 @@ var _ = Describe("on a node with cgroup v2", Label("cgroup2"), func() {
 })
 
 const (
-	// usageRead is more than the time between two readings of usage, and the kubelet's own between two measurements.
+	// usageRead exceeds memfit's interval for reading usage plus the kubelet's for measuring it.
 	usageRead = 45 * time.Second
-	// countersRead is more than the time between two readings of the kill counters.
+	// countersRead exceeds memfit's interval for reading the kill counters.
 	countersRead = 75 * time.Second
 )
 
-// lowered waits until the limit of the same process is lower, and effective.
+// lowered waits until the effective limit is below 256Mi, without a restart.
 func lowered(ctx context.Context, namespace string, pod *corev1.Pod) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
@@ -355,14 +356,14 @@ func lowered(ctx context.Context, namespace string, pod *corev1.Pod) {
 	}).WithContext(ctx).WithTimeout(later).Should(Succeed())
 }
 
-// eventuallyStalled waits for a stall without a kill.
+// eventuallyStalled waits for a recorded stall and expects no kill.
 func eventuallyStalled(ctx context.Context, namespace string) v1alpha1.StallRecord {
 	GinkgoHelper()
 	var stall v1alpha1.StallRecord
 	Eventually(func(g Gomega) {
 		rec, err := recommendation(ctx, namespace)
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(rec.Status.OOMKills).To(BeZero(), "nothing is killed")
+		g.Expect(rec.Status.OOMKills).To(BeZero(), "the container was killed")
 		g.Expect(rec.Status.RecentStalls).To(HaveLen(1))
 		stall = rec.Status.RecentStalls[0]
 	}).WithContext(ctx).WithTimeout(2 * later).Should(Succeed())
@@ -370,7 +371,7 @@ func eventuallyStalled(ctx context.Context, namespace string) v1alpha1.StallReco
 	return stall
 }
 
-// eventuallyRelieved waits until a raise in place has ended it.
+// eventuallyRelieved waits until raising the limit in place has ended the stall.
 func eventuallyRelieved(ctx context.Context, namespace string) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {

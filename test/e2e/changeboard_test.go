@@ -16,13 +16,13 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// What those ask for who have to allow changes in production: when, how much, and what if it goes wrong.
+// A change board approves changes in production: their time, their size, and their rollback.
 var _ = Describe("sizing within what a change board allows", func() {
 	namespace := inNamespace()
 	other := inNamespace()
 
 	It("raises only after a kill where the profile asks for it", Label("evidence"), func(ctx SpecContext) {
-		needsCompressed(ctx)
+		skipUnlessCompressed(ctx)
 		spec := sized(v1alpha1.SizingInPlace, native)
 		spec.Sizing.Increase, spec.Sizing.Decrease = v1alpha1.IncreaseAfterKill, v1alpha1.DecreaseNever
 		Expect(k8s.Create(ctx, profile(*namespace, spec))).To(Succeed())
@@ -42,7 +42,7 @@ var _ = Describe("sizing within what a change board allows", func() {
 		Expect(limitOf(&pods(ctx, *namespace)[0])).To(Equal("128Mi"))
 
 		By("exceeding its limit")
-		needs(ctx, &pod, "160Mi")
+		exceedMemory(ctx, &pod, "160Mi")
 		Eventually(func(g Gomega) {
 			live := pods(ctx, *namespace)
 			g.Expect(live).To(HaveLen(1))
@@ -60,7 +60,7 @@ var _ = Describe("sizing within what a change board allows", func() {
 
 	// Serial: the budget is the whole cluster's.
 	It("raises no more in an hour than the budget, but after a kill", Serial, Label("evidence"), func(ctx SpecContext) {
-		needsCompressed(ctx)
+		skipUnlessCompressed(ctx)
 		withFlags(ctx, "--change-budget-bytes=48Mi")
 		raise := func(namespace string) {
 			GinkgoHelper()
@@ -81,7 +81,7 @@ var _ = Describe("sizing within what a change board allows", func() {
 		eventuallyApplied(ctx, *namespace, v1alpha1.ReasonUpToDate)
 		Expect(limitOf(&pods(ctx, *namespace)[0])).To(Equal("96Mi"))
 
-		By("raising a second workload, for which there is no room")
+		By("raising a second workload, for which the budget is too small")
 		raise(*other)
 		var why string
 		Eventually(func(g Gomega) {
@@ -94,7 +94,7 @@ var _ = Describe("sizing within what a change board allows", func() {
 		Expect(why).To(ContainSubstring("32Mi of 48Mi raised"))
 		var at time.Time
 		for t := began.Add(time.Hour); t.Before(time.Now().Add(time.Hour)); t = t.Add(time.Second) {
-			if strings.Contains(why, "the change continues at "+t.UTC().Format(time.RFC3339)) {
+			if strings.Contains(why, "it continues at "+t.UTC().Format(time.RFC3339)) {
 				at = t
 			}
 		}
@@ -103,7 +103,7 @@ var _ = Describe("sizing within what a change board allows", func() {
 		Expect(limitOf(&pod)).To(Equal("64Mi"))
 
 		By("exceeding the limit of the second, whose raise does not wait")
-		needs(ctx, &pod, "100Mi")
+		exceedMemory(ctx, &pod, "100Mi")
 		Eventually(func(g Gomega) {
 			live := pods(ctx, *other)
 			g.Expect(live).To(HaveLen(1))

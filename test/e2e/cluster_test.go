@@ -34,19 +34,19 @@ import (
 const (
 	nodeImage = "memfit.test/node:20"
 	jdkImage  = "memfit.test/jdk:17"
-	// oldJREImage has a JVM without JDK-8349988, and no compiler.
+	// oldJREImage has a JVM without the fix for JDK-8349988, and no compiler.
 	oldJREImage = "memfit.test/old-jre:21"
 	goImage     = "memfit.test/goprobe:dev"
 )
 
-// profileName is the profile of every spec: each has a namespace of its own.
+// profileName is the name of each spec's profile, which is in the spec's own namespace.
 const profileName = "p"
 
 func profile(namespace string, spec v1alpha1.MemoryProfileSpec) *v1alpha1.MemoryProfile {
 	return &v1alpha1.MemoryProfile{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: profileName}, Spec: spec}
 }
 
-// workload is a Deployment of one container with a memory limit and the given change.
+// workload returns a Deployment of one container with a memory limit, after the change.
 func workload(namespace, image, limit string, command []string, change func(*appsv1.Deployment)) *appsv1.Deployment {
 	labels := map[string]string{"app": "web"}
 	one, grace := int32(1), int64(1)
@@ -70,7 +70,7 @@ func workload(namespace, image, limit string, command []string, change func(*app
 			},
 		},
 	}
-	if node := os.Getenv("E2E_NODE"); node != "" { // a node that the lab adds beside its own
+	if node := os.Getenv("E2E_NODE"); node != "" { // a second node of the lab
 		labnode.Place(&d.Spec.Template.Spec, node)
 	}
 	if change != nil {
@@ -83,7 +83,7 @@ func annotated(d *appsv1.Deployment) {
 	d.Annotations = map[string]string{v1alpha1.ProfileAnnotation: profileName}
 }
 
-// pods are the live pods of the workload, oldest first.
+// pods returns the workload's pods that are not being deleted, oldest first.
 func pods(ctx context.Context, namespace string) []corev1.Pod {
 	var list corev1.PodList
 	Expect(k8s.List(ctx, &list, client.InNamespace(namespace), client.MatchingLabels{"app": "web"})).To(Succeed())
@@ -92,7 +92,7 @@ func pods(ctx context.Context, namespace string) []corev1.Pod {
 	return live
 }
 
-// runningPod waits for exactly one live pod that runs.
+// runningPod waits until the workload has exactly one pod, and the pod is running.
 func runningPod(ctx context.Context, namespace string) *corev1.Pod {
 	GinkgoHelper()
 	var pod corev1.Pod
@@ -105,7 +105,7 @@ func runningPod(ctx context.Context, namespace string) *corev1.Pod {
 	return &pod
 }
 
-// replacePod deletes the pod and waits for the one that comes instead.
+// replacePod deletes the pod and waits for its replacement.
 func replacePod(ctx context.Context, pod *corev1.Pod) *corev1.Pod {
 	GinkgoHelper()
 	Expect(k8s.Delete(ctx, pod)).To(Succeed())
@@ -119,7 +119,7 @@ func replacePod(ctx context.Context, pod *corev1.Pod) *corev1.Pod {
 	return next
 }
 
-// edit changes an object as the API server has it, whose status memfit may write at any time.
+// edit changes an object and retries on conflict, because memfit may write its status at any time.
 func edit(ctx context.Context, o client.Object, change func()) {
 	GinkgoHelper()
 	Expect(retry.RetryOnConflict(retry.DefaultRetry, func() error {
@@ -156,7 +156,7 @@ func logs(ctx context.Context, pod *corev1.Pod) string {
 	return string(text)
 }
 
-// recommendation is the workload's, or an error while there is none.
+// recommendation returns the workload's recommendation, or an error while none exists.
 func recommendation(ctx context.Context, namespace string) (*v1alpha1.MemoryRecommendation, error) {
 	var rec v1alpha1.MemoryRecommendation
 	err := k8s.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "deployment-web"}, &rec)
@@ -172,7 +172,7 @@ func condition(conditions []metav1.Condition, kind string) metav1.Condition {
 	return metav1.Condition{}
 }
 
-// plugin runs kubectl memfit, as a user at a terminal does, and returns what it printed.
+// plugin runs kubectl memfit and returns what it printed.
 func plugin(ctx context.Context, args ...string) string {
 	GinkgoHelper()
 	out, err := exec.CommandContext(ctx, "kubectl-memfit", args...).CombinedOutput()
@@ -197,7 +197,7 @@ func managerPods(ctx context.Context) []corev1.Pod {
 	return list.Items
 }
 
-// killManagers ends every memfit pod without giving it time to write anything, and returns them.
+// killManagers deletes every memfit pod without a grace period, and returns the pods.
 func killManagers(ctx context.Context) []corev1.Pod {
 	GinkgoHelper()
 	now, killed := client.GracePeriodSeconds(0), managerPods(ctx)
@@ -207,8 +207,8 @@ func killManagers(ctx context.Context) []corev1.Pod {
 	return killed
 }
 
-// killedAndReplaced kills every memfit pod, and waits until others are ready. The killed ones may act until their
-// kubelet ends them, and the status of the Deployment shows them as ready for as long.
+// killedAndReplaced kills every memfit pod and waits until new pods are ready. The Deployment's status is not enough:
+// it counts the killed pods as ready until their kubelet has stopped them.
 func killedAndReplaced(ctx context.Context) {
 	GinkgoHelper()
 	killed := killManagers(ctx)
@@ -224,7 +224,7 @@ func killedAndReplaced(ctx context.Context) {
 	}).WithContext(ctx).WithTimeout(later).Should(Succeed())
 }
 
-// restartManagers replaces both replicas as an upgrade does, one by one, and waits for the end of it.
+// restartManagers replaces both replicas with a rolling update, and waits until it is complete.
 func restartManagers(ctx context.Context) {
 	GinkgoHelper()
 	patch := fmt.Appendf(
@@ -237,7 +237,7 @@ func restartManagers(ctx context.Context) {
 	rolledOut(ctx, d)
 }
 
-// withFlags gives both replicas flags besides the ones they have, until the spec ends.
+// withFlags adds flags to both replicas until the spec ends.
 func withFlags(ctx context.Context, flags ...string) {
 	GinkgoHelper()
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: managerName}}
@@ -254,7 +254,7 @@ func withFlags(ctx context.Context, flags ...string) {
 	set(ctx, slices.Concat(before, flags))
 }
 
-// rolledOut waits for both replicas to be of the Deployment as it was written last.
+// rolledOut waits until both replicas run the Deployment's latest template.
 func rolledOut(ctx context.Context, d *appsv1.Deployment) {
 	GinkgoHelper()
 	wanted := d.Generation
@@ -263,12 +263,12 @@ func rolledOut(ctx context.Context, d *appsv1.Deployment) {
 		g.Expect(d.Status.ObservedGeneration).To(BeNumerically(">=", wanted))
 		g.Expect([]int32{d.Status.Replicas, d.Status.UpdatedReplicas, d.Status.AvailableReplicas}).To(Equal([]int32{2, 2, 2}))
 		g.Expect(managerPods(ctx)).To(
-			HaveLen(2), "a replica that is ending is still the leader for some seconds, and knows what it knew",
+			HaveLen(2), "a terminating replica remains the leader for some seconds, with its previous state",
 		)
 	}).WithContext(ctx).WithTimeout(later).Should(Succeed())
 }
 
-// dump prints what a person would ask for first when a spec fails.
+// dump prints the namespace's pods, logs, recommendations and Events, and memfit's last log lines.
 func dump(ctx context.Context, namespace string) {
 	var recs v1alpha1.MemoryRecommendationList
 	var events corev1.EventList

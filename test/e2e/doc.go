@@ -1,7 +1,6 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package e2e runs memfit's promises on a real node: a real kubelet, real cert-manager controllers, real runtimes and
-// real kernel OOM kills. make test-e2e brings the node up, installs memfit and runs it; every spec lives in a namespace
-// of its own.
+// Package e2e tests memfit on a real node: a real kubelet, real cert-manager controllers, real runtimes and real kernel
+// OOM kills. make test-e2e starts the node, installs memfit and runs the specs, each in its own namespace.
 package e2e

@@ -19,11 +19,11 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// keepsWhenTold is a web server that keeps 96 MiB more each time it is asked for /retain.
-const keepsWhenTold = `const held = [];
+// retainsOnRequest is a web server that retains another 96 MiB on each request for /retain.
+const retainsOnRequest = `const held = [];
 require("http").createServer((q, r) => { if (q.url === "/retain") held.push(Buffer.alloc(96 << 20, 1)); r.end(String(held.length)); }).listen(8080)`
 
-// replicated gives a workload that many replicas, which may come one after the other.
+// replicated selects the profile and sets the number of replicas, before the change.
 func replicated(n int32, change func(*appsv1.Deployment)) func(*appsv1.Deployment) {
 	return func(d *appsv1.Deployment) {
 		annotated(d)
@@ -34,7 +34,7 @@ func replicated(n int32, change func(*appsv1.Deployment)) func(*appsv1.Deploymen
 	}
 }
 
-// readyPods waits for so many pods that are ready.
+// readyPods waits until the workload has n pods, all ready.
 func readyPods(ctx context.Context, namespace string, n int) []corev1.Pod {
 	GinkgoHelper()
 	var live []corev1.Pod
@@ -50,7 +50,7 @@ func readyPods(ctx context.Context, namespace string, n int) []corev1.Pod {
 	return live
 }
 
-// eventsAbout are the events of one object with a reason.
+// eventsAbout returns the Events of one object with a reason.
 func eventsAbout(ctx context.Context, namespace, kind, name, reason string) ([]corev1.Event, error) {
 	var list corev1.EventList
 	if err := k8s.List(ctx, &list, client.InNamespace(namespace)); err != nil {
@@ -85,12 +85,14 @@ var _ = Describe("memory that drifts", func() {
 		}))).To(Succeed())
 		waitUntilKnown(ctx, *namespace)
 		Expect(
-			k8s.Create(ctx, workload(*namespace, nodeImage, "320Mi", []string{"node", "-e", keepsWhenTold}, replicated(5, nil))),
+			k8s.Create(
+				ctx, workload(*namespace, nodeImage, "320Mi", []string{"node", "-e", retainsOnRequest}, replicated(5, nil)),
+			),
 		).To(Succeed())
 		all := readyPods(ctx, *namespace, 5)
 		outlier := all[2].Name
 
-		By("waiting until all five are measured, without a report")
+		By("waiting until all five have samples, and checking that none is an outlier")
 		Eventually(func(g Gomega) {
 			rec, err := recommendation(ctx, *namespace)
 			g.Expect(err).NotTo(HaveOccurred())
@@ -125,19 +127,19 @@ var _ = Describe("memory that drifts", func() {
 				Expect(eventsAbout(ctx, *namespace, "Pod", all[i].Name, "OutlierReplica")).To(BeEmpty())
 			}
 		}
-		Expect(pods(ctx, *namespace)).To(HaveLen(5), "Report only reports")
+		Expect(pods(ctx, *namespace)).To(HaveLen(5), "the action Report must not delete pods")
 	}, SpecTimeout(later*4))
 
 	It("in a leaking Go pod leads to a restart before the kill, with drift.action Restart", func(ctx SpecContext) {
 		Expect(k8s.Create(ctx, profile(*namespace, v1alpha1.MemoryProfileSpec{
 			Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeGo},
-			// Without GOMEMLIMIT the process is what it would be without memfit: a leak that nothing slows down.
+			// Without GOMEMLIMIT no garbage collection slows the leak down.
 			Tuning: v1alpha1.TuningSpec{Mode: v1alpha1.TuningDisabled},
 			Sizing: v1alpha1.SizingSpec{Disruption: &v1alpha1.DisruptionSpec{SingleReplica: "Allowed"}},
 			Drift:  v1alpha1.DriftSpec{Action: v1alpha1.DriftRestart},
 		}))).To(Succeed())
 		waitUntilKnown(ctx, *namespace)
-		// 160 KiB/s of 96 MiB: killed after nine and a half minutes, if no one does anything.
+		// At 160 KiB/s, the kernel kills it at 96 MiB after nine and a half minutes unless memfit restarts it.
 		Expect(k8s.Create(ctx, workload(*namespace, goImage, "96Mi", nil, func(d *appsv1.Deployment) {
 			annotated(d)
 			d.Spec.Template.Spec.Containers[0].Args = []string{"-leak", "160Ki"}
@@ -146,23 +148,23 @@ var _ = Describe("memory that drifts", func() {
 		began := time.Now()
 
 		Eventually(func(g Gomega) {
-			told, err := eventsAbout(ctx, *namespace, "Pod", leaking.Name, "RestartedForMemory")
+			events, err := eventsAbout(ctx, *namespace, "Pod", leaking.Name, "RestartedForMemory")
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(told).To(HaveLen(1))
-			GinkgoWriter.Println("after", time.Since(began).Round(time.Second), told[0].Message)
+			g.Expect(events).To(HaveLen(1))
+			GinkgoWriter.Println("after", time.Since(began).Round(time.Second), events[0].Message)
 			var pod corev1.Pod
 			if err := k8s.Get(ctx, client.ObjectKeyFromObject(leaking), &pod); err == nil {
-				g.Expect(everOOMKilled(&pod)).To(BeFalse(), "the kernel was faster")
+				g.Expect(everOOMKilled(&pod)).To(BeFalse(), "the container was OOM-killed before the restart")
 			} else {
 				g.Expect(client.IgnoreNotFound(err)).To(Succeed())
 			}
 		}).WithContext(ctx).WithTimeout(12 * time.Minute).WithPolling(2 * time.Second).Should(Succeed())
 		next := runningPod(ctx, *namespace)
-		Expect(next.UID).NotTo(Equal(leaking.UID), "the Deployment made a fresh one")
+		Expect(next.UID).NotTo(Equal(leaking.UID), "the Deployment did not replace the pod")
 
 		rec, err := recommendation(ctx, *namespace)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(rec.Status.OOMKills).To(BeZero(), "nothing was killed")
+		Expect(rec.Status.OOMKills).To(BeZero())
 		Eventually(eventsAbout).WithContext(ctx).WithArguments(
 			*namespace, "Deployment", "web", "RestartedForMemory",
 		).Should(HaveLen(1))

@@ -24,8 +24,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// paused stops, or lets go on, every change in a namespace.
-func paused(ctx context.Context, namespace string, on bool) {
+// setPaused sets or removes the pause annotation of a namespace.
+func setPaused(ctx context.Context, namespace string, on bool) {
 	GinkgoHelper()
 	value := `null`
 	if on {
@@ -36,7 +36,7 @@ func paused(ctx context.Context, namespace string, on bool) {
 	Expect(err).NotTo(HaveOccurred())
 }
 
-// takes is a Go program that lives on little for some seconds and then needs so much.
+// takes runs a shell that sleeps for some seconds and then runs a Go program that holds the size.
 func takes(size string, after int, replicas int32) func(*appsv1.Deployment) {
 	return replicated(replicas, func(d *appsv1.Deployment) {
 		c := &d.Spec.Template.Spec.Containers[0]
@@ -44,37 +44,37 @@ func takes(size string, after int, replicas int32) func(*appsv1.Deployment) {
 	})
 }
 
-// healthy: so many pods run, the kubelet reports that container and pod have the limit that is asked for, and none
-// restarts any more.
-func healthy(g Gomega, live []corev1.Pod, n int, lived time.Duration) {
+// expectHealthy expects n running pods, whose container has run longer than uptime, and whose limit the kubelet reports
+// as effective for container and pod.
+func expectHealthy(g Gomega, live []corev1.Pod, n int, uptime time.Duration) {
 	g.Expect(live).To(HaveLen(n))
 	for i := range live {
 		pod := &live[i]
 		g.Expect(pod.Status.ContainerStatuses).NotTo(BeEmpty(), pod.Name)
 		running := pod.Status.ContainerStatuses[0].State.Running
 		g.Expect(running).NotTo(BeNil(), "%s: %+v", pod.Name, pod.Status.ContainerStatuses[0].State)
-		g.Expect(time.Since(running.StartedAt.Time)).To(BeNumerically(">", lived))
+		g.Expect(time.Since(running.StartedAt.Time)).To(BeNumerically(">", uptime))
 		g.Expect(effective(pod)).To(Equal(limitOf(pod)))
 		if r := pod.Status.Resources; r != nil { // Kubernetes 1.36 and later
-			g.Expect(r.Limits.Memory().String()).To(Equal(limitOf(pod)), "what holds the pod")
+			g.Expect(r.Limits.Memory().String()).To(Equal(limitOf(pod)), "the pod's effective limit")
 		}
 	}
 }
 
 var _ = Describe("sizing running pods that die", func() {
 	namespace := inNamespace()
-	// most is three times what the process needs: 300 MiB and a little.
+	// most is three times the need of the process, which is slightly more than 300 MiB.
 	most := resource.MustParse("915Mi")
 
 	crashLoop := func(ctx context.Context, mode v1alpha1.SizingMode) {
 		GinkgoHelper()
-		paused(ctx, *namespace, true)
+		setPaused(ctx, *namespace, true)
 		Expect(k8s.Create(ctx, workload(*namespace, goImage, "32Mi", nil, holds("300Mi", 1)))).To(Succeed())
-		Eventually(died).WithContext(ctx).WithArguments(*namespace).WithTimeout(later).Should(BeNumerically(">=", 3))
+		Eventually(totalRestarts).WithContext(ctx).WithArguments(*namespace).WithTimeout(later).Should(BeNumerically(">=", 3))
 		Expect(k8s.Create(ctx, profile(*namespace, sized(mode, native)))).To(Succeed())
 		waitUntilKnown(ctx, *namespace)
 		eventuallyApplied(ctx, *namespace, "Paused")
-		paused(ctx, *namespace, false)
+		setPaused(ctx, *namespace, false)
 	}
 	bounded := func(live []corev1.Pod) {
 		for i := range live {
@@ -87,7 +87,7 @@ var _ = Describe("sizing running pods that die", func() {
 
 	It("never grows from a limit that was not effective: an earlier crash loop, in place", func(ctx SpecContext) {
 		crashLoop(ctx, v1alpha1.SizingInPlace)
-		var told string // which pod is to be deleted, since when
+		var advised string // the pod that memfit advises to delete
 		var since time.Time
 		Eventually(func(g Gomega) {
 			live := pods(ctx, *namespace)
@@ -95,19 +95,19 @@ var _ = Describe("sizing running pods that die", func() {
 			g.Expect(live).NotTo(BeEmpty())
 			rec, err := recommendation(ctx, *namespace)
 			g.Expect(err).NotTo(HaveOccurred())
-			// Does what it says, after a minute in which memfit may need nobody.
+			// Follows the advice after a minute, in which memfit may still succeed by itself.
 			remedy := fmt.Sprintf("kubectl -n %s delete pod %s", *namespace, live[0].Name)
 			switch c := applied(rec); {
 			case c.Reason == v1alpha1.ReasonNotEffective:
 				g.Expect(c.Message).To(ContainSubstring(remedy))
 				g.Expect(k8s.Delete(ctx, &live[0])).To(Succeed())
 			case !strings.Contains(c.Message, remedy):
-			case told != live[0].Name:
-				told, since = live[0].Name, time.Now()
+			case advised != live[0].Name:
+				advised, since = live[0].Name, time.Now()
 			case time.Since(since) > time.Minute:
 				g.Expect(k8s.Delete(ctx, &live[0])).To(Succeed())
 			}
-			healthy(g, live, 1, 15*time.Second)
+			expectHealthy(g, live, 1, 15*time.Second)
 			g.Expect(applied(rec).Reason).To(Equal("UpToDate"), applied(rec).Message)
 		}).WithContext(ctx).WithTimeout(4 * later).WithPolling(time.Second).Should(Succeed())
 	}, SpecTimeout(later*5))
@@ -117,7 +117,7 @@ var _ = Describe("sizing running pods that die", func() {
 		Eventually(func(g Gomega) {
 			live := pods(ctx, *namespace)
 			bounded(live)
-			healthy(g, live, 1, 15*time.Second)
+			expectHealthy(g, live, 1, 15*time.Second)
 			rec, err := recommendation(ctx, *namespace)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(applied(rec).Reason).To(Equal("UpToDate"), applied(rec).Message)
@@ -131,11 +131,11 @@ var _ = Describe("sizing running pods that die", func() {
 		first := runningPod(ctx, *namespace)
 		Eventually(func(g Gomega) {
 			live := pods(ctx, *namespace)
-			healthy(g, live, 1, 20*time.Second)
+			expectHealthy(g, live, 1, 20*time.Second)
 			g.Expect(live[0].UID).To(Equal(first.UID))
 			rec, err := recommendation(ctx, *namespace)
 			g.Expect(err).NotTo(HaveOccurred())
-			// A resize that met it down was sent again, with 1Mi more each time, when it ran.
+			// memfit repeats a resize that a restart prevented, each time with 1Mi more.
 			sent := memory.FromQuantity(*live[0].Spec.Containers[0].Resources.Limits.Memory())
 			wanted := memory.FromQuantity(*rec.Status.Containers[0].Recommended.Limit)
 			g.Expect(sent).To(And(BeNumerically(">=", wanted), BeNumerically("<=", wanted+3*memory.MiB)))
@@ -149,7 +149,7 @@ var _ = Describe("sizing running pods that die", func() {
 		Expect(k8s.Create(ctx, workload(*namespace, goImage, "64Mi", nil, takes("80Mi", 8, 3)))).To(Succeed())
 		Eventually(func(g Gomega) {
 			live := pods(ctx, *namespace)
-			healthy(g, live, 3, 20*time.Second)
+			expectHealthy(g, live, 3, 20*time.Second)
 			for i := range live {
 				g.Expect(limitOf(&live[i])).NotTo(Equal("64Mi"))
 			}
@@ -160,7 +160,7 @@ var _ = Describe("sizing running pods that die", func() {
 	}, SpecTimeout(later*4))
 
 	It("never disturbs more pods than maxUnavailable", Label("evidence"), func(ctx SpecContext) {
-		needsCompressed(ctx)
+		skipUnlessCompressed(ctx)
 		one, least := intstr.FromInt32(1), v1alpha1.NewMemoryQuantity(resource.MustParse("192Mi"))
 		spec := sized(v1alpha1.SizingRecommend, native)
 		spec.Drift.Action = v1alpha1.DriftRestart
@@ -179,7 +179,7 @@ var _ = Describe("sizing running pods that die", func() {
 		})))).To(Succeed())
 		readyPods(ctx, *namespace, 4)
 
-		By("asking for more in every pod, which restarts each of them")
+		By("raising the minimum, which restarts every pod")
 		spec.Sizing.Mode, spec.Sizing.Limit = v1alpha1.SizingInPlaceOrEvict, &v1alpha1.Bounds{Min: least}
 		p := profile(*namespace, spec)
 		edit(ctx, p, func() { p.Spec = spec })
@@ -191,7 +191,7 @@ var _ = Describe("sizing running pods that die", func() {
 						ready++
 					}
 				}
-				// A kubelet before 1.37.1 may need another number to make it effective: 1Mi more.
+				// For a kubelet before 1.37.1, memfit may add 1Mi to make the limit effective.
 				if limit := limitOf(&live[i]); limit == "192Mi" || limit == "193Mi" {
 					raised++
 				}

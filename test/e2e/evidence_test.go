@@ -25,16 +25,16 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// learnt is how long memfit may take to lower a limit from real samples: a compressed day is 6 min
-// (EVIDENCE=240), and the workloads of all specs begin at the same time.
-const learnt = 12 * time.Minute
+// evidenceTimeout limits the time until memfit lowers a limit from real samples: a compressed day is 6 min
+// (EVIDENCE=240), and the workloads of all specs start at the same time.
+const evidenceTimeout = 12 * time.Minute
 
-// learns changes the mode of the profile, under which pods got the sizes of their template, and waits until memfit has
-// a day of evidence and Applied has the reason.
-func learns(ctx context.Context, namespace string, mode v1alpha1.SizingMode, reason string) metav1.Condition {
+// switchAndAwait changes the profile's mode and waits until memfit has a day of evidence and the condition Applied
+// has the reason.
+func switchAndAwait(ctx context.Context, namespace string, mode v1alpha1.SizingMode, reason string) metav1.Condition {
 	GinkgoHelper()
-	switched(ctx, namespace, mode)
-	return appliedWithin(ctx, namespace, reason, learnt)
+	switchMode(ctx, namespace, mode)
+	return appliedWithin(ctx, namespace, reason, evidenceTimeout)
 }
 
 // compressed reports whether memfit runs with config/compress-evidence.
@@ -47,16 +47,16 @@ func compressed(ctx context.Context) bool {
 	})
 }
 
-// needsCompressed skips a spec that waits for hours of use where they are not compressed.
-func needsCompressed(ctx context.Context) {
+// skipUnlessCompressed skips a spec that needs hours of evidence unless evidence is compressed.
+func skipUnlessCompressed(ctx context.Context) {
 	GinkgoHelper()
 	if !compressed(ctx) {
 		Skip("memfit counts real hours here: make test-evidence")
 	}
 }
 
-// restarted is kubectl rollout restart.
-func restarted(ctx context.Context, namespace string) {
+// rolloutRestart does what kubectl rollout restart does.
+func rolloutRestart(ctx context.Context, namespace string) {
 	GinkgoHelper()
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"}}
 	text := `{"spec":{"template":{"metadata":{"annotations":{"kubectl.kubernetes.io/restartedAt":"` +
@@ -64,8 +64,8 @@ func restarted(ctx context.Context, namespace string) {
 	Expect(k8s.Patch(ctx, d, client.RawPatch(types.StrategicMergePatchType, []byte(text)))).To(Succeed())
 }
 
-// less are the pods that have a lower limit than this.
-func less(ctx context.Context, namespace, limit string) (some []corev1.Pod) {
+// podsBelow returns the pods with a lower limit.
+func podsBelow(ctx context.Context, namespace, limit string) (some []corev1.Pod) {
 	for _, pod := range pods(ctx, namespace) {
 		if pod.Spec.Containers[0].Resources.Limits.Memory().Cmp(resource.MustParse(limit)) < 0 {
 			some = append(some, pod)
@@ -74,17 +74,17 @@ func less(ctx context.Context, namespace, limit string) (some []corev1.Pod) {
 	return some
 }
 
-// A day of evidence is a few minutes here (make test-evidence), and all of it is what the kubelet measured.
+// A day of evidence is compressed to a few minutes (make test-evidence), and consists of the kubelet's samples.
 var _ = Describe("limits lowered from real samples", Ordered, ContinueOnFailure, Label("evidence"), func() {
-	// idles is a JVM that does nothing with most of its heap.
+	// idles runs a JVM that uses little of its heap.
 	idles := func(replicas int32) func(*appsv1.Deployment) {
 		return replicated(replicas, func(d *appsv1.Deployment) {
 			d.Spec.Template.Spec.Containers[0].Command = []string{"sh", "-c",
 				`echo 'class Idle { public static void main(String[] a) throws Exception { Thread.sleep(86400000); } }' > /tmp/Idle.java; exec java -XX:+UseSerialGC /tmp/Idle.java`}
 		})
 	}
-	// jvm asks for three quarters of the limit as heap, and for no restart when the limit changes. The lowest limit is
-	// more than its page cache, because a kubelet lowers no limit below that.
+	// jvm sets the heap to 75 % of the limit, and no restart when the limit changes. The minimum limit exceeds the page
+	// cache, because the kubelet does not lower a limit below usage.
 	jvm := func() v1alpha1.MemoryProfileSpec {
 		spec := sized(v1alpha1.SizingRecommend, v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeJVM, Version: "17"})
 		percent, least := int32(75), resource.MustParse("200Mi")
@@ -92,7 +92,7 @@ var _ = Describe("limits lowered from real samples", Ordered, ContinueOnFailure,
 		spec.Tuning = v1alpha1.TuningSpec{HeapPercent: &percent, ResizePolicy: v1alpha1.ResizeNotRequired}
 		return spec
 	}
-	// opens is when the one window of the year opens.
+	// opens is the start of the only window of the year.
 	opens := time.Date(time.Now().UTC().Year(), time.Now().UTC().Month()+6, 1, 0, 0, 0, 0, time.UTC)
 	window := func(schedule string, open time.Duration) v1alpha1.MemoryProfileSpec {
 		spec := sized(v1alpha1.SizingRecommend, native)
@@ -101,7 +101,7 @@ var _ = Describe("limits lowered from real samples", Ordered, ContinueOnFailure,
 		}
 		return spec
 	}
-	// refuses is a program that does no work with less than 200 MB, and does not die of it.
+	// refuses runs a program that is not ready with a limit of less than 200 MB, and keeps running.
 	refuses := replicated(2, func(d *appsv1.Deployment) {
 		c := &d.Spec.Template.Spec.Containers[0]
 		c.Args = []string{"-hold", "30Mi"}
@@ -125,7 +125,7 @@ var _ = Describe("limits lowered from real samples", Ordered, ContinueOnFailure,
 		return ns.Name
 	}
 	BeforeAll(func(ctx SpecContext) {
-		needsCompressed(ctx)
+		skipUnlessCompressed(ctx)
 		watched := sized(v1alpha1.SizingRecommend, native)
 		watched.Sizing.Disruption.Watch.Duration = 75 * time.Second
 		inPlace = begins(ctx, sized(v1alpha1.SizingRecommend, native), goImage, "256Mi", holds("30Mi", 2))
@@ -155,22 +155,22 @@ var _ = Describe("limits lowered from real samples", Ordered, ContinueOnFailure,
 				g.Expect(limit.Cmp(resource.MustParse("60Mi"))).To(Equal(1), limit.String())
 			}
 		}
-		inForce := func(g Gomega) {
+		allEffective := func(g Gomega) {
 			for _, pod := range pods(ctx, small) {
 				g.Expect(effective(&pod)).To(Equal(limitOf(&pod)))
 			}
 		}
 		readyPods(ctx, small, 2)
-		Eventually(bounded).WithContext(ctx).WithTimeout(later).Should(Succeed(), "each pod's kill is answered")
-		Eventually(inForce).WithContext(ctx).WithTimeout(later).Should(Succeed())
+		Eventually(bounded).WithContext(ctx).WithTimeout(later).Should(Succeed(), "both limits raised after the kills")
+		Eventually(allEffective).WithContext(ctx).WithTimeout(later).Should(Succeed())
 		By("letting four hours of evidence pass")
 		Consistently(bounded).WithContext(ctx).WithTimeout(time.Minute).Should(Succeed())
-		Eventually(inForce).WithContext(ctx).WithTimeout(later).Should(Succeed())
+		Eventually(allEffective).WithContext(ctx).WithTimeout(later).Should(Succeed())
 	}, SpecTimeout(later*3))
 
 	It("reach one pod first and then the others, and none restarts", func(ctx SpecContext) {
 		before := readyPods(ctx, inPlace, 2)
-		watching := learns(ctx, inPlace, v1alpha1.SizingInPlace, v1alpha1.ReasonWatching)
+		watching := switchAndAwait(ctx, inPlace, v1alpha1.SizingInPlace, v1alpha1.ReasonWatching)
 		Expect(watching.Message).To(ContainSubstring("256Mi to"))
 		Eventually(func(g Gomega) {
 			rec, err := recommendation(ctx, inPlace)
@@ -185,12 +185,12 @@ var _ = Describe("limits lowered from real samples", Ordered, ContinueOnFailure,
 			Expect(pod.UID).To(Equal(before[i].UID))
 			Expect(restarts(&pod)).To(BeZero())
 		}
-	}, SpecTimeout(learnt+later*2))
+	}, SpecTimeout(evidenceTimeout+later*2))
 
 	It("reach one of the pods that a rollout restart creates, and the others keep what is proven", func(ctx SpecContext) {
 		before := readyPods(ctx, created, 3)
-		learns(ctx, created, v1alpha1.SizingInPlace, v1alpha1.ReasonWatching)
-		restarted(ctx, created)
+		switchAndAwait(ctx, created, v1alpha1.SizingInPlace, v1alpha1.ReasonWatching)
+		rolloutRestart(ctx, created)
 		Eventually(func(g Gomega) {
 			live := pods(ctx, created)
 			g.Expect(live).To(HaveLen(3))
@@ -200,56 +200,56 @@ var _ = Describe("limits lowered from real samples", Ordered, ContinueOnFailure,
 				}
 			}
 		}).WithContext(ctx).WithTimeout(soon).WithPolling(200 * time.Millisecond).Should(Succeed())
-		Expect(len(less(ctx, created, "256Mi"))).To(BeNumerically("<=", 1), "of three pods, unwatched")
+		Expect(len(podsBelow(ctx, created, "256Mi"))).To(BeNumerically("<=", 1), "before the watch is over, of three pods")
 		Eventually(func(g Gomega) {
-			g.Expect(less(ctx, created, "256Mi")).To(HaveLen(3), "when one was watched")
+			g.Expect(podsBelow(ctx, created, "256Mi")).To(HaveLen(3), "all three pods, after the watch")
 		}).WithContext(ctx).WithTimeout(later).Should(Succeed())
-	}, SpecTimeout(learnt+later*2))
+	}, SpecTimeout(evidenceTimeout+later*2))
 
 	It("are rolled back when the first pod is killed by it, also across a restart of memfit, and no other pod gets it",
 		func(ctx SpecContext) {
 			readyPods(ctx, canary, 3)
-			watching := learns(ctx, canary, v1alpha1.SizingInPlace, v1alpha1.ReasonWatching)
+			watching := switchAndAwait(ctx, canary, v1alpha1.SizingInPlace, v1alpha1.ReasonWatching)
 			Expect(watching.Message).To(ContainSubstring("the first of 3"))
-			some := less(ctx, canary, "256Mi")
-			Expect(some).To(HaveLen(1), "one pod at first")
+			some := podsBelow(ctx, canary, "256Mi")
+			Expect(some).To(HaveLen(1), "one pod is changed first")
 			first := &some[0]
 
 			By("killing memfit while it watches")
 			killedAndReplaced(ctx)
 
 			By("exceeding the lower limit")
-			needs(ctx, first, "230Mi")
+			exceedMemory(ctx, first, "230Mi")
 			Eventually(func(g Gomega) {
-				told, err := eventsAbout(ctx, canary, "Deployment", "web", "Reverted")
+				events, err := eventsAbout(ctx, canary, "Deployment", "web", "Reverted")
 				g.Expect(err).NotTo(HaveOccurred())
-				g.Expect(told).To(HaveLen(1))
-				g.Expect(told[0].Message).To(
+				g.Expect(events).To(HaveLen(1))
+				g.Expect(events[0].Message).To(
 					And(ContainSubstring("is rolled back from every pod that has it, to 256Mi"),
 						ContainSubstring(first.Name+" was OOM-killed")),
 				)
 				for _, pod := range pods(ctx, canary) {
 					g.Expect(effective(&pod)).To(Equal("256Mi"))
 					if pod.UID != first.UID {
-						g.Expect(pod.Generation).To(BeEquivalentTo(1), "the others were never changed")
+						g.Expect(pod.Generation).To(BeEquivalentTo(1), "only the first pod may change")
 					}
 				}
 			}).WithContext(ctx).WithTimeout(later).Should(Succeed())
-		}, SpecTimeout(learnt+later*3))
+		}, SpecTimeout(evidenceTimeout+later*3))
 
 	It("wait for a maintenance window, as the condition reports, while a kill raises immediately", func(ctx SpecContext) {
 		pod := readyPods(ctx, windowed, 1)[0]
-		Expect(learns(ctx, windowed, v1alpha1.SizingInPlace, v1alpha1.ReasonWaitingForWindow).Message).To(
+		Expect(switchAndAwait(ctx, windowed, v1alpha1.SizingInPlace, v1alpha1.ReasonWaitingForWindow).Message).To(
 			ContainSubstring("opens at " + opens.Format(time.RFC3339)),
 		)
 		rec, err := recommendation(ctx, windowed)
 		Expect(err).NotTo(HaveOccurred())
 		lower := rec.Status.Containers[0].Recommended.Limit
-		Expect(lower.Cmp(resource.MustParse("256Mi"))).To(Equal(-1), "a lower limit waits")
+		Expect(lower.Cmp(resource.MustParse("256Mi"))).To(Equal(-1), "lower, but not yet applied")
 		Expect(limitOf(&pods(ctx, windowed)[0])).To(Equal("256Mi"))
 
 		By("exceeding its limit")
-		needs(ctx, &pod, "300Mi")
+		exceedMemory(ctx, &pod, "300Mi")
 		Eventually(func(g Gomega) {
 			live := pods(ctx, windowed)
 			g.Expect(live).To(HaveLen(1))
@@ -263,18 +263,18 @@ var _ = Describe("limits lowered from real samples", Ordered, ContinueOnFailure,
 			ContainSubstring("Resized, pod "+pod.Name+": limit of container app 256Mi to"),
 			ContainSubstring("OOM-killed at 256Mi"), ContainSubstring("OOM kill ("),
 		))
-	}, SpecTimeout(learnt+later*3))
+	}, SpecTimeout(evidenceTimeout+later*3))
 
 	It("are rolled back, in an open window, for a pod that is not ready with them", func(ctx SpecContext) {
 		readyPods(ctx, unready, 2)
-		watching := learns(ctx, unready, v1alpha1.SizingInPlace, v1alpha1.ReasonWatching)
+		watching := switchAndAwait(ctx, unready, v1alpha1.SizingInPlace, v1alpha1.ReasonWatching)
 		Expect(watching.Message).To(ContainSubstring("the first of 2"))
-		var told []corev1.Event
+		var events []corev1.Event
 		Eventually(func(g Gomega) {
 			var err error
-			told, err = eventsAbout(ctx, unready, "Deployment", "web", v1alpha1.EventReverted)
+			events, err = eventsAbout(ctx, unready, "Deployment", "web", v1alpha1.EventReverted)
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(told).To(HaveLen(1))
+			g.Expect(events).To(HaveLen(1))
 			rec, err := recommendation(ctx, unready)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(applied(rec).Reason).To(Equal(v1alpha1.ReasonUpToDate), applied(rec).Message)
@@ -285,9 +285,9 @@ var _ = Describe("limits lowered from real samples", Ordered, ContinueOnFailure,
 					unchanged++
 				}
 			}
-			g.Expect(unchanged).To(Equal(1), "the first pod alone was ever changed")
+			g.Expect(unchanged).To(Equal(1), "only the first pod may change")
 		}).WithContext(ctx).WithTimeout(later).Should(Succeed())
-		Expect(told[0].Message).To(
+		Expect(events[0].Message).To(
 			And(ContainSubstring("to 256Mi"), MatchRegexp("has not been ready since .*, and was ready before that limit")),
 		)
 		for _, pod := range readyPods(ctx, unready, 2) {
@@ -297,14 +297,14 @@ var _ = Describe("limits lowered from real samples", Ordered, ContinueOnFailure,
 			ContainSubstring("Reverted, pod "), ContainSubstring("has not been ready since"),
 			ContainSubstring("limit of container app 256Mi to"),
 		))
-	}, SpecTimeout(learnt+later*3))
+	}, SpecTimeout(evidenceTimeout+later*3))
 
 	It("do not fall below the heap that a JVM was started with, as the condition reports", func(ctx SpecContext) {
 		pod := runningPod(ctx, frozen)
-		held := learns(ctx, frozen, v1alpha1.SizingInPlace, v1alpha1.ReasonHeapCapFixed)
+		held := switchAndAwait(ctx, frozen, v1alpha1.SizingInPlace, v1alpha1.ReasonHeapCapFixed)
 		Expect(held.Message).To(And(ContainSubstring("heap cap of 384Mi"), ContainSubstring(pod.Name)))
 		Expect(limitOf(runningPod(ctx, frozen))).To(Equal("512Mi"))
-	}, SpecTimeout(learnt+later*2))
+	}, SpecTimeout(evidenceTimeout+later*2))
 
 	It("evict such a pod where that is allowed, but not against its PodDisruptionBudget", func(ctx SpecContext) {
 		two := intstr.FromInt32(2)
@@ -316,10 +316,10 @@ var _ = Describe("limits lowered from real samples", Ordered, ContinueOnFailure,
 		}
 		Expect(k8s.Create(ctx, budget)).To(Succeed())
 		before := readyPods(ctx, evicted, 2)
-		held := learns(ctx, evicted, v1alpha1.SizingInPlaceOrEvict, v1alpha1.ReasonDisruptionBudget)
+		held := switchAndAwait(ctx, evicted, v1alpha1.SizingInPlaceOrEvict, v1alpha1.ReasonDisruptionBudget)
 		Expect(held.Message).To(ContainSubstring("PodDisruptionBudget"))
 		for i, pod := range readyPods(ctx, evicted, 2) {
-			Expect(pod.UID).To(Equal(before[i].UID), "no pod was evicted")
+			Expect(pod.UID).To(Equal(before[i].UID), "no pod may be evicted")
 		}
 
 		By("deleting the budget")
@@ -333,10 +333,10 @@ var _ = Describe("limits lowered from real samples", Ordered, ContinueOnFailure,
 			for _, pod := range live {
 				g.Expect([]types.UID{before[0].UID, before[1].UID}).NotTo(ContainElement(pod.UID))
 			}
-			g.Expect(less(ctx, evicted, "512Mi")).To(HaveLen(2))
+			g.Expect(podsBelow(ctx, evicted, "512Mi")).To(HaveLen(2))
 		}).WithContext(ctx).WithTimeout(2 * later).Should(Succeed())
 		Eventually(eventsAbout).WithContext(ctx).WithArguments(
 			evicted, "Deployment", "web", "Replaced",
 		).WithTimeout(later).Should(HaveLen(2))
-	}, SpecTimeout(learnt+later*4))
+	}, SpecTimeout(evidenceTimeout+later*4))
 })

@@ -17,7 +17,7 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// 90 % of 128Mi in bytes, as the Go runtime wants it.
+// goLimit is GOMEMLIMIT for a limit of 128Mi: 90 % of it, in bytes.
 const goLimit = "120795955"
 
 var _ = Describe("opting in", func() {
@@ -90,7 +90,7 @@ console.log("heap", v8.getHeapStatistics().heap_size_limit / 1048576, "rss", pro
 				ctx, v1alpha1.MemoryProfileSpec{Runtime: v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeNodeJS, Version: "20"}},
 				nodeImage, "256Mi", saysHeapLimit, nil,
 			)
-			// old space 0.75 x 256 - 3 x 1 = 189 MiB, plus three semi-spaces of 1 MiB
+			// old space of 0.75 x 256 - 3 x 1 = 189 MiB, plus three semi-spaces of 1 MiB
 			Eventually(logs).WithContext(ctx).WithArguments(pod).Should(ContainSubstring("heap 192 rss true"))
 		})
 

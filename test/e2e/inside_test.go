@@ -28,8 +28,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// freesAndTrims holds 96 MiB of blocks that come from malloc, frees most of them, and trims when it is asked for /trim:
-// the answer is what was resident before and after, in bytes.
+// freesAndTrims is a program that allocates 96 MiB with malloc and frees most of it. On /trim it trims, and answers
+// with its resident memory before and after, in bytes.
 const freesAndTrims = `import ctypes, json
 from http.server import BaseHTTPRequestHandler, HTTPServer
 held = [bytearray(b"x" * 65536) for _ in range(1536)]
@@ -47,7 +47,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 HTTPServer(("", 8080), Handler).serve_forever()`
 
-// inspected waits until the agent has written what fills the first container of a pod.
+// inspected waits until the agent has inspected the pod's first container and suits accepts the snapshot.
 func inspected(ctx context.Context, pod *corev1.Pod, suits func(Gomega, *v1alpha1.ContainerSnapshot)) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
@@ -58,10 +58,10 @@ func inspected(ctx context.Context, pod *corev1.Pod, suits func(Gomega, *v1alpha
 	}).WithContext(ctx).WithTimeout(later).Should(Succeed())
 }
 
-// trim is the lever of glibc.
+// trim is the name of the action that returns glibc's free memory.
 const trim = "malloc_trim"
 
-// trimGain is what it is predicted to give back at least; -1: nothing is said of it.
+// trimGain returns the predicted saving of a trim, or -1 if none is predicted.
 func trimGain(of []v1alpha1.PredictedSaving) memory.Bytes {
 	for i := range of {
 		if of[i].Action == trim {
@@ -71,8 +71,8 @@ func trimGain(of []v1alpha1.PredictedSaving) memory.Bytes {
 	return -1
 }
 
-// compiled has an init container compile the program Idle into /built.
-func compiled(d *appsv1.Deployment) {
+// compilesIdle adds an init container that compiles the program Idle into /built.
+func compilesIdle(d *appsv1.Deployment) {
 	p := &d.Spec.Template.Spec
 	built := corev1.VolumeMount{Name: "built", MountPath: "/built"}
 	p.Volumes = append(p.Volumes, corev1.Volume{
@@ -95,14 +95,13 @@ var _ = Describe("what the agent sees inside", Label("agent"), func() {
 		command := []string{"python3", "-c", freesAndTrims}
 		Expect(k8s.Create(ctx, workload(*namespace, pythonImage, "256Mi", command, annotated))).To(Succeed())
 		pod := runningPod(ctx, *namespace)
-		// Asked for, because after a look that took seconds, as of many processes on a slow node, who does not ask waits for
-		// a quarter of an hour.
-		Eventually(func() memory.Bytes { return trimGain(inspectedNow(ctx, pod).Memory.Savings) }).
+		// Requests inspections, because after one that took seconds the agent waits a quarter of an hour without a request.
+		Eventually(func() memory.Bytes { return trimGain(inspectNow(ctx, pod).Memory.Savings) }).
 			WithContext(ctx).WithTimeout(later).Should(BeNumerically(">", 64*memory.MiB))
 		inspected(ctx, pod, func(g Gomega, s *v1alpha1.ContainerSnapshot) {
 			g.Expect(trimGain(s.Memory.Savings)).To(BeNumerically(">", 64*memory.MiB))
 			g.Expect(s.Memory.Summary).To(HavePrefix(trim + " would give back "))
-			g.Expect(resident(s.Memory).Cmp(s.Memory.Resident)).To(BeZero(), "parts add up")
+			g.Expect(sumOfParts(s.Memory).Cmp(s.Memory.Resident)).To(BeZero(), "parts add up")
 		})
 
 		By("drawing a map of its pages")
@@ -118,7 +117,7 @@ var _ = Describe("what the agent sees inside", Label("agent"), func() {
 		Expect(verb("map", "--pages")).To(And(ContainSubstring("Pages:"), ContainSubstring("glibc")))
 		Expect(verb("map", "-o", "svg")).To(And(ContainSubstring("<svg"), ContainSubstring("glibc")))
 
-		By("reporting it in the commands")
+		By("checking the commands and the recommendation")
 		Expect(verb("why")).To(And(
 			ContainSubstring("Runtime    Python 3.11"), ContainSubstring(trim+": "), ContainSubstring("malloc_trim(0)"),
 		))
@@ -137,13 +136,13 @@ var _ = Describe("what the agent sees inside", Label("agent"), func() {
 		Expect(err).NotTo(HaveOccurred())
 		var resident struct{ Before, After memory.Bytes }
 		Expect(json.Unmarshal([]byte(answer), &resident)).To(Succeed())
-		gave := resident.Before - resident.After
-		GinkgoWriter.Printf("predicted %s, gave %s\n", predicted, gave)
-		Expect(gave).To(BeNumerically("~", predicted, predicted/50))
+		freed := resident.Before - resident.After
+		GinkgoWriter.Printf("predicted %s, freed %s\n", predicted, freed)
+		Expect(freed).To(BeNumerically("~", predicted, predicted/50))
 	}, NodeTimeout(3*later))
 
-	// The kernel of the lab's second node has no CONFIG_MEMCG_V1, as those of some distributions: a JVM without
-	// JDK-8349988 does not see its limit there. Debian's JDK 17 has it.
+	// The kernel of the lab's second node is built without CONFIG_MEMCG_V1, like those of some distributions. A JVM
+	// without the fix for JDK-8349988 does not detect its limit there; Debian's JDK 17 has the fix.
 	It("detects a JVM that does not see its limit, and new pods get -XX:MaxRAM", func(ctx SpecContext) {
 		if os.Getenv("E2E_NODE") == "" {
 			Skip("needs a node without CONFIG_MEMCG_V1: make test-agent NODE=cgroup2")
@@ -154,7 +153,7 @@ var _ = Describe("what the agent sees inside", Label("agent"), func() {
 		Expect(k8s.Create(ctx, profile(*namespace, spec))).To(Succeed())
 		waitUntilKnown(ctx, *namespace)
 		Expect(k8s.Create(ctx, workload(
-			*namespace, oldJREImage, limit.String(), []string{"java", "-cp", "/built", "Idle"}, all(annotated, compiled),
+			*namespace, oldJREImage, limit.String(), []string{"java", "-cp", "/built", "Idle"}, all(annotated, compilesIdle),
 		))).To(Succeed())
 		first := runningPod(ctx, *namespace)
 		heap := func(g Gomega, c *v1alpha1.ContainerSnapshot) memory.Bytes {
@@ -163,7 +162,7 @@ var _ = Describe("what the agent sees inside", Label("agent"), func() {
 			return memory.FromQuantity(*c.Runtime.MaxHeap)
 		}
 		inspected(ctx, first, func(g Gomega, c *v1alpha1.ContainerSnapshot) {
-			g.Expect(heap(g, c)).To(BeNumerically(">", limit), "a share of the node")
+			g.Expect(heap(g, c)).To(BeNumerically(">", limit), "the heap is sized by the node")
 		})
 		Eventually(func(g Gomega) {
 			rec, err := recommendation(ctx, *namespace)
@@ -171,7 +170,7 @@ var _ = Describe("what the agent sees inside", Label("agent"), func() {
 			g.Expect(rec.Status.Advisories).To(ContainElement(ContainSubstring("does not detect the limit (JDK-8349988")))
 		}).WithContext(ctx).WithTimeout(later).Should(Succeed())
 
-		By("asking for half of the limit as heap, and replacing the pod")
+		By("setting the heap to half of the limit, and replacing the pod")
 		half := &v1alpha1.MemoryProfile{ObjectMeta: metav1.ObjectMeta{Namespace: *namespace, Name: profileName}}
 		Expect(k8s.Patch(ctx, half, client.RawPatch(
 			types.MergePatchType, []byte(`{"spec":{"tuning":{"heapPercent":50}}}`),
@@ -225,14 +224,14 @@ var _ = Describe("what the agent sees inside", Label("agent"), func() {
 		Expect(written.Spec.Runtime.Type).To(Equal(v1alpha1.RuntimeJVM))
 		annotate := "annotate deployment web " + v1alpha1.ProfileAnnotation + "=" + written.Name
 		Expect(string(text)).To(ContainSubstring(annotate))
-		Expect(written.Spec.Tuning.Mode).To(Equal(v1alpha1.TuningDryRun), "what nobody has read sets nothing")
+		Expect(written.Spec.Tuning.Mode).To(Equal(v1alpha1.TuningDryRun), "a generated profile must not change pods")
 		written.Spec.Tuning.Mode = v1alpha1.TuningInject
 		Expect(k8s.Create(ctx, &written)).To(Succeed())
 
 		with := d.DeepCopy()
 		with.Annotations = map[string]string{v1alpha1.ProfileAnnotation: written.Name}
 		Expect(k8s.Patch(ctx, with, client.MergeFrom(d))).To(Succeed())
-		Eventually(func(g Gomega) { // the webhook may not know the profile at once
+		Eventually(func(g Gomega) { // the webhook may not know the profile yet
 			g.Expect(env(replacePod(ctx, runningPod(ctx, *namespace)))).To(HaveKey("JAVA_TOOL_OPTIONS"))
 		}).WithContext(ctx).Should(Succeed())
 	}, NodeTimeout(3*later))
@@ -249,7 +248,7 @@ var _ = Describe("what the agent sees inside", Label("agent"), func() {
 		churn := &batchv1.Job{
 			ObjectMeta: metav1.ObjectMeta{Namespace: *namespace, Name: "churn"},
 			Spec: batchv1.JobSpec{
-				// a pod that a daemon's end took along is tried again
+				// for pods that fail when a daemon is restarted
 				Completions: &many, Parallelism: &side, BackoffLimit: &tries,
 				Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 					RestartPolicy: corev1.RestartPolicyNever, TerminationGracePeriodSeconds: &grace,
@@ -270,17 +269,17 @@ var _ = Describe("what the agent sees inside", Label("agent"), func() {
 		}
 		for i, daemon := range []string{"kubelet", "containerd"} {
 			done(int32(comeAndGo * (i + 1) / 4))
-			By("ending " + daemon)
+			By("restarting " + daemon)
 			out, err := exec.CommandContext(ctx, "go", "-C", "../../hack/lab", "run", ".", "restart", daemon).CombinedOutput()
 			Expect(err).NotTo(HaveOccurred(), string(out))
 		}
 		done(comeAndGo * 3 / 4)
-		By("ending the agent")
+		By("killing the agent")
 		killAgents(ctx)
 		done(comeAndGo)
 
-		By("checking what remains")
-		Eventually(func(g Gomega) { // each death once, whoever was dead himself meanwhile
+		By("checking records and snapshots")
+		Eventually(func(g Gomega) { // each kill once, although daemons and agent were down in between
 			rec, err := recommendation(ctx, *namespace)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(rec.Status.OOMKills).To(Equal(int64(2)))
@@ -288,13 +287,13 @@ var _ = Describe("what the agent sees inside", Label("agent"), func() {
 		pod := runningPod(ctx, *namespace)
 		since := metav1.NewTime(time.Now().Truncate(time.Second))
 		Expect(k8s.Delete(ctx, churn, client.PropagationPolicy(metav1.DeletePropagationForeground))).To(Succeed())
-		Eventually(func(g Gomega) { // a snapshot goes with its pod
+		Eventually(func(g Gomega) { // a pod's snapshot is deleted with the pod
 			var snapshots v1alpha1.MemorySnapshotList
 			g.Expect(k8s.List(ctx, &snapshots, client.InNamespace(*namespace))).To(Succeed())
 			g.Expect(snapshots.Items).To(HaveLen(1))
 			g.Expect(snapshots.Items[0].Name).To(Equal(pod.Name))
 		}).WithContext(ctx).WithTimeout(later).Should(Succeed())
-		fresh := replacePod(ctx, pod) // of which the agent learns only from daemons that started again
+		fresh := replacePod(ctx, pod) // a pod that only the restarted daemons know
 		inspected(ctx, fresh, func(g Gomega, s *v1alpha1.ContainerSnapshot) {
 			g.Expect(s.Memory.Time.Before(&since)).To(BeFalse())
 			g.Expect(s.Runtime).NotTo(BeNil())

@@ -21,11 +21,11 @@ import (
 	"github.com/memfit/memfit/test/labnode"
 )
 
-// sizeOfNode is the label by which the profile of these specs keeps pods apart.
+// sizeOfNode is the node label that the profile of these specs uses as node class.
 const sizeOfNode = "e2e.memfit.dev/size"
 
-// twoSizes labels the lab's own node as small and the one that it adds as large, until the spec ends, and returns the
-// large one. It skips a spec where the cluster has one node.
+// twoSizes labels the lab's second node as large and the others as small, until the spec ends, and returns the large
+// node's name. It skips the spec if the cluster has only one node.
 func twoSizes(ctx context.Context) (large string) {
 	GinkgoHelper()
 	var nodes corev1.NodeList
@@ -41,7 +41,7 @@ func twoSizes(ctx context.Context) (large string) {
 	if large == "" || len(sizes) < 2 {
 		Skip("needs two nodes: make test-e2e NODE=cgroup2 E2E_FLAGS='-v -ginkgo.label-filter=nodes'")
 	}
-	label := func(ctx context.Context, node, value string) { // as JSON
+	label := func(ctx context.Context, node, value string) { // value is JSON
 		patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(
 			nil, `{"metadata":{"labels":{%q:%s}}}`, sizeOfNode, value,
 		))
@@ -54,7 +54,7 @@ func twoSizes(ctx context.Context) (large string) {
 	return large
 }
 
-// logDaemon is a DaemonSet that needs 85Mi on the large node and 5Mi on the others.
+// logDaemon returns a DaemonSet that needs 85Mi on the large node and 5Mi on the others.
 func logDaemon(namespace, large string) *appsv1.DaemonSet {
 	labels, grace := map[string]string{"app": "web"}, int64(1)
 	script := fmt.Sprintf(
@@ -88,7 +88,7 @@ func logDaemon(namespace, large string) *appsv1.DaemonSet {
 	}
 }
 
-// limitsByNode are the memory limits of the running pods of a namespace, by node.
+// limitsByNode returns the memory limits of the namespace's scheduled pods, by node.
 func limitsByNode(ctx context.Context, namespace string) map[string]string {
 	limits := map[string]string{}
 	for _, pod := range pods(ctx, namespace) {
@@ -114,11 +114,11 @@ var _ = Describe("pods of a DaemonSet on nodes of two classes", Label("nodes"), 
 
 		By("waiting for the kill on the large node")
 		Eventually(func(g Gomega) {
-			g.Expect(identified(ctx, *namespace, "daemonset/log [large]").Status.OOMKills).To(BeNumerically(">=", 1))
+			g.Expect(recommendationOf(ctx, *namespace, "daemonset/log [large]").Status.OOMKills).To(BeNumerically(">=", 1))
 		}).WithContext(ctx).WithTimeout(later).Should(Succeed())
-		Expect(identified(ctx, *namespace, "daemonset/log [small]").Status.OOMKills).To(BeZero())
+		Expect(recommendationOf(ctx, *namespace, "daemonset/log [small]").Status.OOMKills).To(BeZero())
 
-		By("replacing all pods: the webhook finds the node of each before it is scheduled")
+		By("replacing all pods: the webhook derives each pod's node from its affinity")
 		Expect(k8s.DeleteAllOf(
 			ctx, &corev1.Pod{}, client.InNamespace(*namespace), client.MatchingLabels{"app": "web"},
 		)).To(Succeed())

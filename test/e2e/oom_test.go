@@ -21,7 +21,7 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// diesTimes is a container that is OOM-killed so many times and then lives: it counts its starts in a volume.
+// diesTimes runs a container that is OOM-killed n times and then keeps running: it counts its starts in a volume.
 func diesTimes(n int) func(*appsv1.Deployment) {
 	script := fmt.Sprintf(`const fs = require("fs"), f = "/state/starts";
 const starts = fs.existsSync(f) ? Number(fs.readFileSync(f)) + 1 : 1;
@@ -39,7 +39,7 @@ setInterval(() => { if (starts <= %d) held.push(Buffer.alloc(16 << 20, 1)); }, 1
 	}
 }
 
-// diesFast is a container that is OOM-killed within seconds so many times and then sleeps.
+// diesFast runs a container that is OOM-killed within seconds n times and then sleeps.
 func diesFast(n int) func(*appsv1.Deployment) {
 	script := fmt.Sprintf(`n=$(cat /state/n 2>/dev/null || echo 0); n=$((n+1)); echo $n > /state/n
 if [ $n -le %d ]; then sleep 1; exec dd if=/dev/zero of=/dev/null bs=128M; fi; exec sleep 86400`, n)
@@ -53,8 +53,8 @@ if [ $n -le %d ]; then sleep 1; exec dd if=/dev/zero of=/dev/null bs=128M; fi; e
 	}
 }
 
-// losesChildren is a container in which the kernel kills so many children, one after the other, while the shell lives
-// on. Some minutes later it ends by itself, once, which containerd labels OOMKilled anyway.
+// losesChildren runs a shell of which the kernel kills n children, one after the other. Some minutes later the shell
+// exits once by itself, which containerd labels OOMKilled anyway.
 func losesChildren(n int) func(*appsv1.Deployment) {
 	script := fmt.Sprintf(`[ -e /state/done ] && exec sleep 86400
 i=0; while [ $i -lt %d ]; do sleep 3; dd if=/dev/zero of=/dev/null bs=256M count=1; i=$((i+1)); done
@@ -70,16 +70,16 @@ sleep 150; touch /state/done; exit 3`, n)
 	}
 }
 
-// childrenAreCounted: children that the kernel kills are counted while their container lives, and its ordinary end
-// afterwards, which containerd labels OOMKilled, is not a kill.
-func childrenAreCounted(ctx context.Context, namespace string, there func(*appsv1.Deployment)) {
+// expectChildKillsCounted checks that memfit counts killed children while their container runs, and does not count the
+// container's later exit, although containerd labels it OOMKilled.
+func expectChildKillsCounted(ctx context.Context, namespace string, there func(*appsv1.Deployment)) {
 	GinkgoHelper()
 	const children = 2
 	Expect(k8s.Create(ctx, profile(namespace, v1alpha1.MemoryProfileSpec{}))).To(Succeed())
 	waitUntilKnown(ctx, namespace)
 	Expect(k8s.Create(ctx, workload(namespace, goImage, "64Mi", nil, all(losesChildren(children), there)))).To(Succeed())
 
-	told := func(g Gomega) {
+	counted := func(g Gomega) {
 		rec, err := recommendation(ctx, namespace)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(rec.Status.OOMKills).To(BeEquivalentTo(children))
@@ -90,20 +90,20 @@ func childrenAreCounted(ctx context.Context, namespace string, there func(*appsv
 			g.Expect(kill.Summary).To(ContainSubstring("lost a child process"))
 		}
 	}
-	Eventually(told).WithContext(ctx).WithTimeout(later).Should(Succeed())
-	Expect(died(ctx, namespace)).To(BeZero(), "the container lives on")
+	Eventually(counted).WithContext(ctx).WithTimeout(later).Should(Succeed())
+	Expect(totalRestarts(ctx, namespace)).To(BeZero(), "the container itself was killed")
 
 	Eventually(
-		func() int32 { return died(ctx, namespace) },
+		func() int32 { return totalRestarts(ctx, namespace) },
 	).WithContext(ctx).WithTimeout(later).Should(BeEquivalentTo(1))
 	ended := pods(ctx, namespace)[0].Status.ContainerStatuses[0].LastTerminationState.Terminated
 	Expect(ended.ExitCode).To(BeEquivalentTo(3))
-	Expect(ended.Reason).To(Equal("OOMKilled"), "the label is cumulative")
-	Consistently(told).WithContext(ctx).WithTimeout(soon / 4).Should(Succeed())
+	Expect(ended.Reason).To(Equal("OOMKilled"), "containerd keeps the label from a child's kill")
+	Consistently(counted).WithContext(ctx).WithTimeout(soon / 4).Should(Succeed())
 }
 
-// died is how often containers of the workload were started again, as the kubelet counts.
-func died(ctx context.Context, namespace string) int32 {
+// totalRestarts returns the sum of the restart counts of the workload's pods.
+func totalRestarts(ctx context.Context, namespace string) int32 {
 	var all int32
 	for _, pod := range pods(ctx, namespace) {
 		all += restarts(&pod)
@@ -118,15 +118,15 @@ func restarts(pod *corev1.Pod) int32 {
 	return pod.Status.ContainerStatuses[0].RestartCount
 }
 
-// followed: memfit has written down that it counts what happens to the workload.
-func followed(ctx context.Context, namespace string) (bool, error) {
+// ledgerWritten reports whether memfit's checkpoint has the workload's kill counters.
+func ledgerWritten(ctx context.Context, namespace string) (bool, error) {
 	var c v1alpha1.MemoryCheckpoint
 	err := k8s.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "deployment-web"}, &c)
 	return err == nil && len(c.Status.Ledger) > 0, client.IgnoreNotFound(err)
 }
 
-// killsAsTold is what memfit and the kubelet say of the kills, for the message of a failure.
-func killsAsTold(ctx context.Context, namespace string, rec *v1alpha1.MemoryRecommendation) string {
+// reportedKills returns the kills that memfit recorded and the kubelet's restart counts, for a failure message.
+func reportedKills(ctx context.Context, namespace string, rec *v1alpha1.MemoryRecommendation) string {
 	var text strings.Builder
 	for _, pod := range pods(ctx, namespace) {
 		fmt.Fprintf(&text, "\nkubelet: %s restarted %d times", pod.Name, restarts(&pod))
@@ -163,9 +163,9 @@ var _ = Describe("an OOM kill", func() {
 		}).WithContext(ctx).WithTimeout(later).Should(Succeed())
 		kill := rec.Status.RecentOOMKills[0]
 		Expect(kill.Pod).To(Equal(first.Name))
-		Expect(kill.Limit.String()).To(Equal("96Mi"), "the limit it died at")
+		Expect(kill.Limit.String()).To(Equal("96Mi"), "the limit at the kill")
 		recommended := rec.Status.Containers[0].Recommended.Limit
-		Expect(recommended.Cmp(resource.MustParse("96Mi"))).To(Equal(1), "a kill is answered with more than it died at")
+		Expect(recommended.Cmp(resource.MustParse("96Mi"))).To(Equal(1), "a kill must raise the limit")
 		Expect(condition(rec.Status.Conditions, v1alpha1.ConditionOOMObserved).Status).To(BeEquivalentTo("True"))
 
 		for _, about := range []string{"Pod", "Deployment"} {
@@ -183,9 +183,9 @@ var _ = Describe("an OOM kill", func() {
 		Expect(limitOf(next)).To(Equal(recommended.String()))
 	}, SpecTimeout(later*2))
 
-	// Only where children die alone: on cgroup v1, as in the lab, or with the kubelet's singleProcessOOMKill.
+	// Requires that the kernel kills a child alone: cgroup v1, as in the lab, or the kubelet's singleProcessOOMKill.
 	It("of a child is counted while the container runs, and its later end is not a kill", func(ctx SpecContext) {
-		childrenAreCounted(ctx, *namespace, annotated)
+		expectChildKillsCounted(ctx, *namespace, annotated)
 	}, SpecTimeout(later*3))
 
 	It("is never lost and never counted twice: fifty, while memfit is killed again and again", func(ctx SpecContext) {
@@ -196,15 +196,15 @@ var _ = Describe("an OOM kill", func() {
 		Expect(
 			k8s.Create(ctx, workload(*namespace, goImage, "32Mi", nil, replicated(replicas, diesFast(each)))),
 		).To(Succeed())
-		// Of what came before memfit first looked, only the last kill of a pod is counted (docs/design/ledger.md).
-		Eventually(followed).WithContext(ctx).WithArguments(*namespace).Should(BeTrue())
+		// Of the kills before memfit's first reading, only a pod's last is counted (docs/design/ledger.md).
+		Eventually(ledgerWritten).WithContext(ctx).WithArguments(*namespace).Should(BeTrue())
 
 		By("killing every memfit pod every few seconds until the last container was killed")
 		crashes := 0
-		for deadline := time.Now().Add(later); died(ctx, *namespace) < kills; crashes++ {
-			Expect(time.Now()).To(BeTemporally("<", deadline), "the containers do not die")
+		for deadline := time.Now().Add(later); totalRestarts(ctx, *namespace) < kills; crashes++ {
+			Expect(time.Now()).To(BeTemporally("<", deadline), "the containers are not killed")
 			killManagers(ctx)
-			time.Sleep(time.Duration(2+crashes%5*2) * time.Second) // before it serves again, and after
+			time.Sleep(time.Duration(2+crashes%5*2) * time.Second) // sometimes before memfit serves again, sometimes after
 		}
 		GinkgoWriter.Println("memfit was killed", crashes, "times")
 		Expect(crashes).To(BeNumerically(">=", 5))
@@ -212,13 +212,13 @@ var _ = Describe("an OOM kill", func() {
 		counted := func(g Gomega) {
 			rec, err := recommendation(ctx, *namespace)
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(rec.Status.OOMKills).To(BeEquivalentTo(kills), "%s", killsAsTold(ctx, *namespace, rec))
-			g.Expect(rec.Status.RecentOOMKills).To(HaveLen(20), "the last ones in detail: %s", killsAsTold(ctx, *namespace, rec))
+			g.Expect(rec.Status.OOMKills).To(BeEquivalentTo(kills), "%s", reportedKills(ctx, *namespace, rec))
+			g.Expect(rec.Status.RecentOOMKills).To(HaveLen(20), "the latest kills: %s", reportedKills(ctx, *namespace, rec))
 		}
 		Eventually(managersReady).WithContext(ctx).WithTimeout(later).Should(Equal(2))
 		Eventually(counted).WithContext(ctx).WithTimeout(later).Should(Succeed())
 		killedAndReplaced(ctx)
 		Consistently(counted).WithContext(ctx).WithTimeout(soon / 4).Should(Succeed())
-		Expect(died(ctx, *namespace)).To(BeEquivalentTo(kills), "the containers themselves died exactly so often")
+		Expect(totalRestarts(ctx, *namespace)).To(BeEquivalentTo(kills), "the kubelet's restart counts differ")
 	}, SpecTimeout(later*3))
 })

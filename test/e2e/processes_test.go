@@ -16,8 +16,8 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// fillsTwoHeaps is a server with two workers of node:cluster, each of which keeps what fills 70 % of its heap, as a
-// cache that is sized by the heap does. It ends with the first worker that ends.
+// fillsTwoHeaps is a server with two workers of node:cluster, each of which fills 70 % of its heap, like a cache that
+// is sized by the heap. It exits when a worker exits.
 const fillsTwoHeaps = `const cluster = require("cluster"), v8 = require("v8");
 if (cluster.isPrimary) {
   const workers = {};
@@ -37,7 +37,7 @@ if (cluster.isPrimary) {
   }, 100);
 }`
 
-// worker is what such a worker says of itself, in MiB.
+// worker is what a worker of fillsTwoHeaps reports about itself, in MiB.
 type worker struct {
 	Full           bool
 	Cap, Heap, RSS int64
@@ -55,11 +55,11 @@ var _ = Describe("several processes in one container", func() {
 		waitUntilKnown(ctx, *namespace)
 		Expect(
 			k8s.Create(ctx, workload(*namespace, nodeImage, "512Mi", []string{
-				"sh", "-c", `printf %s "$0" > /tmp/server.js; exec node /tmp/server.js`, fillsTwoHeaps, // which it starts again
+				"sh", "-c", `printf %s "$0" > /tmp/server.js; exec node /tmp/server.js`, fillsTwoHeaps, // workers need a file
 			}, annotated)),
 		).To(Succeed())
 
-		By("starting two workers of which each may have the heap of the whole container")
+		By("starting two workers, each with the heap size of the whole container")
 		whole := runningPod(ctx, *namespace)
 		Expect(env(whole)["NODE_OPTIONS"]).To(Equal("--max-old-space-size=381"), "75 %% of 512Mi, less 3Mi")
 		Eventually(func(g Gomega) {
@@ -101,7 +101,7 @@ var _ = Describe("several processes in one container", func() {
 	}, SpecTimeout(later*3))
 })
 
-// workersOf asks the workers of a pod what they have.
+// workersOf reads the reports of a pod's workers.
 func workersOf(ctx context.Context, pod *corev1.Pod, workers *[]worker) error {
 	text, err := getFrom(ctx, pod, "/")
 	if err != nil {

@@ -29,15 +29,15 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// prometheusProgram is the one on the machine, or that of the distribution's package, unpacked and not installed, so
-// that no service starts.
+// prometheusProgram returns the path of the machine's Prometheus, or of the distribution's package, which it unpacks
+// without installing, so that no service starts.
 func prometheusProgram(ctx context.Context, dir string) string {
 	GinkgoHelper()
 	if path, err := exec.LookPath("prometheus"); err == nil {
 		return path
 	}
 	if _, err := exec.LookPath("apt-get"); err != nil {
-		Skip("there is no prometheus on this machine, and no apt-get to fetch it with")
+		Skip("needs prometheus in the PATH, or apt-get to download it")
 	}
 	run := func(name string, args ...string) {
 		cmd := exec.CommandContext(ctx, name, args...)
@@ -52,8 +52,8 @@ func prometheusProgram(ctx context.Context, dir string) string {
 	return filepath.Join(dir, "usr", "bin", "prometheus")
 }
 
-// started runs a program until the spec ends.
-func started(name string, env []string, args ...string) {
+// startProgram runs a program until the spec ends.
+func startProgram(name string, env []string, args ...string) {
 	GinkgoHelper()
 	cmd := exec.Command(name, args...)
 	cmd.Env = append(os.Environ(), env...)
@@ -73,7 +73,7 @@ func freeAddress() string {
 	return l.Addr().String()
 }
 
-// scraperToken is a token that may read the kubelets' metrics through the API server, and nothing else.
+// scraperToken returns a token that may only read the kubelets' metrics through the API server.
 func scraperToken(ctx context.Context, namespace string) string {
 	GinkgoHelper()
 	name := metav1.ObjectMeta{Name: "prometheus-" + namespace, Namespace: namespace}
@@ -120,20 +120,20 @@ func prometheusOf(ctx context.Context, namespace, node string) string {
   tls_config: {ca_file: %s}
   static_configs: [{targets: [%q], labels: {node: %q}}]
 `, node, write("token", scraperToken(ctx, namespace)), write("ca.crt", string(restConfig.CAData)), server.Host, node)
-	started(prometheusProgram(ctx, dir), nil, "--config.file="+write("prometheus.yml", config),
+	startProgram(prometheusProgram(ctx, dir), nil, "--config.file="+write("prometheus.yml", config),
 		"--storage.tsdb.path="+filepath.Join(dir, "data"),
 		"--storage.tsdb.retention.time=1h", "--web.listen-address="+address, "--log.level=warn")
 	return "http://" + address
 }
 
-// memfitOnThisMachine runs this tree's manager out of the cluster, without webhooks.
+// memfitOnThisMachine builds the manager and runs it outside the cluster, without webhooks.
 func memfitOnThisMachine(ctx context.Context, args ...string) {
 	GinkgoHelper()
 	program := filepath.Join(GinkgoT().TempDir(), "manager")
 	build := exec.CommandContext(ctx, "go", "build", "-o", program, "../../cmd/manager")
 	build.Stdout, build.Stderr = GinkgoWriter, GinkgoWriter
 	Expect(build.Run()).To(Succeed())
-	started(program, []string{"ENABLE_WEBHOOKS=false"},
+	startProgram(program, []string{"ENABLE_WEBHOOKS=false"},
 		append(
 			[]string{
 				"--metrics-bind-address=0", "--health-probe-bind-address=" + freeAddress(), "--usage-interval=0",
@@ -142,7 +142,7 @@ func memfitOnThisMachine(ctx context.Context, args ...string) {
 		)...)
 }
 
-// Serial: one memfit at a time decides, and for this spec it is one out of the cluster, which reaches the loopback.
+// Serial: the spec stops the memfit in the cluster and runs one outside, which can reach Prometheus on loopback.
 var _ = Describe("history from a real Prometheus", Serial, func() {
 	namespace := inNamespace()
 
@@ -162,11 +162,11 @@ var _ = Describe("history from a real Prometheus", Serial, func() {
 			g.Expect(value).To(BeAssignableToTypeOf(model.Vector{}))
 			g.Expect(value.(model.Vector)).To(HaveLen(1))
 			g.Expect(float64(value.(model.Vector)[0].Value)).To(
-				BeNumerically(">=", 5), "a minute of it: the kubelet measures every ten seconds or so",
+				BeNumerically(">=", 5), "about a minute of samples: the kubelet measures every ten seconds",
 			)
 		}).WithContext(ctx).WithTimeout(later).Should(Succeed())
 
-		By("letting memfit see it for the first time, with no other source than Prometheus")
+		By("starting memfit for the workload, with Prometheus as its only source")
 		DeferCleanup(func(ctx context.Context) {
 			scaleManager(ctx, 2)
 			Eventually(managersReady).WithContext(ctx).WithTimeout(later).Should(Equal(2))

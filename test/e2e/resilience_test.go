@@ -18,7 +18,7 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// waitUntilKnown waits until memfit has seen the profile, so that a pod created next is governed by it.
+// waitUntilKnown waits until memfit has read the profile, so that it applies to a pod created next.
 func waitUntilKnown(ctx context.Context, namespace string) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
@@ -29,7 +29,7 @@ func waitUntilKnown(ctx context.Context, namespace string) {
 	}).WithContext(ctx).Should(Succeed())
 }
 
-// getFrom asks a pod over HTTP through the API server.
+// getFrom sends a GET request to a pod through the API server's proxy.
 func getFrom(ctx context.Context, pod *corev1.Pod, path string) (string, error) {
 	raw, err := clientset.CoreV1().Pods(pod.Namespace).ProxyGet("http", pod.Name, "8080", path, nil).DoRaw(ctx)
 	return string(raw), err
@@ -44,7 +44,7 @@ func scaleManager(ctx context.Context, replicas int32) {
 	Expect(err).NotTo(HaveOccurred())
 }
 
-// Serial: no one else is served while memfit is down.
+// Serial: no other spec can run while memfit is down.
 var _ = Describe("while memfit is down", Serial, func() {
 	namespace := inNamespace()
 

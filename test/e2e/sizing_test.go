@@ -21,7 +21,7 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// sized is a profile that changes running pods and watches them only as long as a test can wait.
+// sized returns a profile with a watch and a cooldown that are short enough for a test.
 func sized(mode v1alpha1.SizingMode, runtime v1alpha1.RuntimeSpec) v1alpha1.MemoryProfileSpec {
 	return v1alpha1.MemoryProfileSpec{
 		Runtime: runtime,
@@ -31,34 +31,34 @@ func sized(mode v1alpha1.SizingMode, runtime v1alpha1.RuntimeSpec) v1alpha1.Memo
 	}
 }
 
-// holds is a Go program that keeps so much and nothing else; the environment is left as it is.
+// holds runs a Go program that allocates the size and keeps it.
 func holds(size string, replicas int32) func(*appsv1.Deployment) {
 	return replicated(
 		replicas, func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Args = []string{"-hold", size} },
 	)
 }
 
-// needs lets such a program keep more than it can have, so that it dies of it. When it starts again, it keeps what it
-// kept at first.
-func needs(ctx context.Context, pod *corev1.Pod, size string) {
+// exceedMemory makes a program of holds allocate more than its limit, so that the kernel kills it. After its restart
+// the program holds its first size again.
+func exceedMemory(ctx context.Context, pod *corev1.Pod, size string) {
 	GinkgoHelper()
-	Eventually(func() error { // a pod is ready as soon as it runs, and its program serves seconds later on a busy node
+	Eventually(func() error { // without a probe, a pod is ready before its program serves
 		_, err := getFrom(ctx, pod, "/stats")
 		return err
 	}).WithContext(ctx).WithTimeout(soon).Should(Succeed())
 	_, _ = clientset.CoreV1().RESTClient().Post().Namespace(pod.Namespace).Resource("pods").Name(pod.Name+":8080").
-		SubResource("proxy").Suffix("hold").Param("size", size).DoRaw(ctx) // the answer never comes: it dies
+		SubResource("proxy").Suffix("hold").Param("size", size).DoRaw(ctx) // the program is killed before it answers
 }
 
-// switched changes the mode of the profile when pods run: until then they get what their template says.
-func switched(ctx context.Context, namespace string, mode v1alpha1.SizingMode) {
+// switchMode changes the profile's sizing mode, for pods that started with the sizes of their template.
+func switchMode(ctx context.Context, namespace string, mode v1alpha1.SizingMode) {
 	GinkgoHelper()
 	patch := fmt.Appendf(nil, `{"spec":{"sizing":{"mode":%q}}}`, mode)
 	p := &v1alpha1.MemoryProfile{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: profileName}}
 	Expect(k8s.Patch(ctx, p, client.RawPatch(types.MergePatchType, patch))).To(Succeed())
 }
 
-// effective is the limit that the kubelet reports.
+// effective returns the memory limit that the kubelet reports for the first container with resources.
 func effective(pod *corev1.Pod) string {
 	for _, s := range pod.Status.ContainerStatuses {
 		if s.Resources != nil {
@@ -72,7 +72,7 @@ func applied(rec *v1alpha1.MemoryRecommendation) metav1.Condition {
 	return condition(rec.Status.Conditions, v1alpha1.ConditionApplied)
 }
 
-// eventuallyApplied waits for the condition to have a reason, and returns it.
+// eventuallyApplied waits until the condition Applied has the reason, and returns the condition.
 func eventuallyApplied(ctx context.Context, namespace, reason string) metav1.Condition {
 	GinkgoHelper()
 	return appliedWithin(ctx, namespace, reason, later)
@@ -90,10 +90,10 @@ func appliedWithin(ctx context.Context, namespace, reason string, within time.Du
 	return c
 }
 
-// reaction is when things were seen for the first time after a kill.
+// reaction holds the times at which a kill, its recommendation, and the accepted and effective resize were first seen.
 type reaction struct{ killed, recommended, accepted, effective time.Time }
 
-// watchReaction looks at the pod and its recommendation every few milliseconds until the resize is effective.
+// watchReaction polls the pod and its recommendation every 20 ms until the resize is effective.
 func watchReaction(ctx context.Context, namespace string, pod types.NamespacedName, limit string) reaction {
 	GinkgoHelper()
 	var r reaction
@@ -125,7 +125,7 @@ var _ = Describe("sizing running pods", func() {
 	It("raises the limit in place after a kill, and the pod stays", func(ctx SpecContext) {
 		Expect(k8s.Create(ctx, profile(*namespace, sized(v1alpha1.SizingInPlace, native)))).To(Succeed())
 		waitUntilKnown(ctx, *namespace)
-		// It lives for three seconds: kubelets before 1.36 resize no container that ends within moments of its start.
+		// It runs for three seconds: kubelets before 1.36 do not resize a container that ends soon after its start.
 		Expect(k8s.Create(ctx, workload(*namespace, goImage, "64Mi", nil, takes("100Mi", 3, 1)))).To(Succeed())
 		var pod corev1.Pod
 		Eventually(func(g Gomega) {
@@ -143,7 +143,7 @@ var _ = Describe("sizing running pods", func() {
 				r.recommended.Sub(r.killed).Round(time.Millisecond), r.accepted.Sub(r.killed).Round(time.Millisecond),
 				r.effective.Sub(r.killed).Round(time.Millisecond)), ReportEntryVisibilityAlways)
 
-		By("waiting until it runs with the new limit")
+		By("waiting until the container runs with the new limit")
 		var rec *v1alpha1.MemoryRecommendation
 		Eventually(func(g Gomega) {
 			var err error
@@ -154,7 +154,7 @@ var _ = Describe("sizing running pods", func() {
 			g.Expect(live).To(HaveLen(1))
 			g.Expect(live[0].UID).To(Equal(pod.UID), "the same pod")
 			g.Expect(effective(&live[0])).To(Equal(rec.Status.Containers[0].Recommended.Limit.String()))
-			g.Expect(restarts(&live[0])).To(BeEquivalentTo(rec.Status.OOMKills), "each restart was a kill, none was the resize")
+			g.Expect(restarts(&live[0])).To(BeEquivalentTo(rec.Status.OOMKills), "the resize restarted the container")
 			g.Expect(live[0].Status.ContainerStatuses[0].State.Running).NotTo(BeNil())
 		}).WithContext(ctx).WithTimeout(later).Should(Succeed())
 		Eventually(eventsAbout).WithContext(ctx).WithArguments(

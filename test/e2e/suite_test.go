@@ -23,7 +23,7 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// How long things may take on a busy two-core node, and how often to look. Nothing here measures speed.
+// Timeouts and polling interval for a busy two-core node. No spec measures speed with them.
 const (
 	soon     = 90 * time.Second // one pod starts, one reconcile
 	later    = 4 * time.Minute  // several crashes with back-off between them
@@ -57,11 +57,11 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(err).NotTo(HaveOccurred())
 	clientset, err = kubernetes.NewForConfig(restConfig)
 	Expect(err).NotTo(HaveOccurred())
-	By("waiting for memfit to serve")
+	By("waiting until both memfit replicas are ready")
 	Eventually(managersReady).WithContext(ctx).WithTimeout(later).Should(Equal(2))
 }, NodeTimeout(6*time.Minute))
 
-// inNamespace gives a container of specs a fresh namespace for each spec and reports what was in it when one fails.
+// inNamespace creates a namespace for each spec of a container and prints its contents when the spec fails.
 func inNamespace() *string {
 	name := new(string)
 	BeforeEach(func(ctx SpecContext) {

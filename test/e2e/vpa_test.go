@@ -30,7 +30,7 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// vpaManifests are those of VPA's own Go module: the definitions, rights and Deployments that its release has.
+// vpaManifests returns the CRDs, RBAC objects and Deployments of a VPA release, from VPA's Go module.
 func vpaManifests(ctx context.Context) []unstructured.Unstructured {
 	GinkgoHelper()
 	dir, err := exec.CommandContext(
@@ -43,7 +43,7 @@ func vpaManifests(ctx context.Context) []unstructured.Unstructured {
 	} {
 		text, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), "deploy", file+".yaml"))
 		Expect(err).NotTo(HaveOccurred())
-		for _, o := range decoded(text) {
+		for _, o := range decodeManifests(text) {
 			if o.GetKind() == "Deployment" {
 				changeContainer(&o, vpaProgram(o.GetName()))
 			}
@@ -53,8 +53,8 @@ func vpaManifests(ctx context.Context) []unstructured.Unstructured {
 	return objects
 }
 
-// vpaProgram is what differs from a release: images that are on the node, a pace that a test can wait for, and that the
-// spec says where among the webhooks this one is called.
+// vpaProgram returns the changes to a release's container: an image that is on the node, a short interval for the
+// updater, and no webhook registration, because registerWebhook chooses the webhook's position.
 func vpaProgram(name string) func(map[string]any) {
 	args := []any{"--v=2", "--register-webhook=false"}
 	if name == "vpa-updater" {
@@ -103,9 +103,9 @@ func startVPA(ctx context.Context) []byte {
 	return certificate
 }
 
-// registered lets the API server call VPA's webhook for a namespace. API servers call webhooks in the order of these
-// names.
-func registered(ctx context.Context, name, namespace string, ca []byte) {
+// registerWebhook registers VPA's webhook for a namespace. The API server calls webhooks in the order of the
+// configurations' names.
+func registerWebhook(ctx context.Context, name, namespace string, ca []byte) {
 	GinkgoHelper()
 	path, fail, none := "/", admissionregistrationv1.Fail, admissionregistrationv1.SideEffectClassNone
 	config := &admissionregistrationv1.MutatingWebhookConfiguration{
@@ -131,7 +131,7 @@ func registered(ctx context.Context, name, namespace string, ca []byte) {
 	DeferCleanup(func(ctx context.Context) { Expect(client.IgnoreNotFound(k8s.Delete(ctx, config))).To(Succeed()) })
 }
 
-func vertical(namespace, mode string) *unstructured.Unstructured {
+func newVPA(namespace, mode string) *unstructured.Unstructured {
 	v := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
 		"targetRef":    map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
 		"updatePolicy": map[string]any{"updateMode": mode},
@@ -144,14 +144,14 @@ func vertical(namespace, mode string) *unstructured.Unstructured {
 	return v
 }
 
-func changed(ctx context.Context, v *unstructured.Unstructured, patch string) {
+func patchVPA(ctx context.Context, v *unstructured.Unstructured, patch string) {
 	GinkgoHelper()
 	Expect(k8s.Patch(ctx, v, client.RawPatch(types.MergePatchType, []byte(patch)))).To(Succeed())
 }
 
-// recommends writes what VPA's recommender would after days: its target for each container, far from what pods ask for,
-// and of the resources that the VPA controls alone.
-func recommends(
+// setVPATarget writes the status that VPA's recommender would write after days: a target for each container, only of
+// the resource that the VPA controls.
+func setVPATarget(
 	ctx context.Context, v *unstructured.Unstructured, controlled corev1.ResourceName, target map[string]string,
 ) {
 	GinkgoHelper()
@@ -177,7 +177,7 @@ func recommends(
 	Expect(k8s.Status().Update(ctx, v)).To(Succeed())
 }
 
-// sizeOf is "request/limit" of a container's memory, and one of its variables.
+// sizeOf returns a container's memory as "request/limit", and the value of an environment variable.
 func sizeOf(pod *corev1.Pod, container, variable string) (size, value string) {
 	for _, c := range pod.Spec.Containers {
 		if c.Name != container {
@@ -193,13 +193,13 @@ func sizeOf(pod *corev1.Pod, container, variable string) (size, value string) {
 	return "", ""
 }
 
-// cpuOf is "request/limit" of the first container's CPU.
+// cpuOf returns the first container's CPU as "request/limit".
 func cpuOf(pod *corev1.Pod) string {
 	r := pod.Spec.Containers[0].Resources
 	return r.Requests.Cpu().String() + "/" + r.Limits.Cpu().String()
 }
 
-// effectiveOf is the limit that the kubelet reports of one of several containers.
+// effectiveOf returns the memory limit that the kubelet reports for the container.
 func effectiveOf(pod *corev1.Pod, container string) string {
 	for _, s := range pod.Status.ContainerStatuses {
 		if s.Name == container && s.Resources != nil {
@@ -209,21 +209,22 @@ func effectiveOf(pod *corev1.Pod, container string) string {
 	return ""
 }
 
-// Serial: VPA is there for the whole cluster.
+// Serial: VPA serves the whole cluster.
 var _ = Describe("beside a real VerticalPodAutoscaler", Serial, Ordered, func() {
 	var ca []byte
 	namespace := inNamespace()
 
 	BeforeAll(func(ctx SpecContext) {
 		if os.Getenv("LAB_MODE") == "existing" {
-			Skip("VPA's images are built here and cannot be loaded into the cluster of KUBECONFIG")
+			Skip("VPA's images are built locally and cannot be loaded into the cluster of KUBECONFIG")
 		}
 		ca = startVPA(ctx)
-		// memfit asks every two minutes whether there are VerticalPodAutoscalers, and when it starts.
+		// memfit checks at its start and every two minutes whether VerticalPodAutoscalers exist.
 		restartManagers(ctx)
 	}, NodeTimeout(later*2))
 
-	// starts governs a Go program of 64Mi/128Mi and a Node.js one of 128Mi/256Mi; the first uses more than it requests.
+	// starts creates a profile and a pod: app, a Go program of 64Mi/128Mi that uses more than it requests, and front, a
+	// Node.js program of 128Mi/256Mi.
 	starts := func(ctx context.Context, mode v1alpha1.SizingMode, change ...func(*corev1.PodSpec)) *corev1.Pod {
 		GinkgoHelper()
 		spec := sized(mode, v1alpha1.RuntimeSpec{Type: v1alpha1.RuntimeGo})
@@ -251,8 +252,8 @@ var _ = Describe("beside a real VerticalPodAutoscaler", Serial, Ordered, func() 
 
 	DescribeTable("memfit names it, sizes nothing, and derives settings from the limits that VPA gives",
 		func(ctx SpecContext, name, mode string) {
-			registered(ctx, name, *namespace, ca)
-			v := vertical(*namespace, mode)
+			registerWebhook(ctx, name, *namespace, ca)
+			v := newVPA(*namespace, mode)
 			Expect(k8s.Create(ctx, v)).To(Succeed())
 			before := starts(ctx, v1alpha1.SizingInPlace)
 			size, limit := sizeOf(before, "app", "GOMEMLIMIT")
@@ -269,12 +270,12 @@ var _ = Describe("beside a real VerticalPodAutoscaler", Serial, Ordered, func() 
 				rec, err := recommendation(ctx, *namespace)
 				g.Expect(err).NotTo(HaveOccurred())
 				own := rec.Status.Containers[0].Recommended
-				g.Expect(own).NotTo(BeNil(), "memfit would have a size of its own")
-				g.Expect(own.Request.String()).NotTo(BeElementOf("64Mi", "200Mi"), "it uses more, and not what VPA will say")
+				g.Expect(own).NotTo(BeNil(), "memfit must have its own recommendation")
+				g.Expect(own.Request.String()).NotTo(BeElementOf("64Mi", "200Mi"), "neither the template's nor VPA's request")
 			}).WithContext(ctx).WithTimeout(later).Should(Succeed())
 
 			By("waiting for VPA's updater to evict the pod, and for the next one to start")
-			recommends(ctx, v, corev1.ResourceMemory, map[string]string{"app": "200Mi", "front": "300Mi"})
+			setVPATarget(ctx, v, corev1.ResourceMemory, map[string]string{"app": "200Mi", "front": "300Mi"})
 			var after *corev1.Pod
 			Eventually(func(g Gomega) {
 				live := pods(ctx, *namespace)
@@ -282,7 +283,7 @@ var _ = Describe("beside a real VerticalPodAutoscaler", Serial, Ordered, func() 
 				g.Expect(live[0].UID).NotTo(Equal(before.UID))
 				after = &live[0]
 			}).WithContext(ctx).WithTimeout(later).Should(Succeed())
-			asVPASaid := func(pod *corev1.Pod) {
+			expectVPASizes := func(pod *corev1.Pod) {
 				GinkgoHelper()
 				size, value := sizeOf(pod, "app", "GOMEMLIMIT")
 				Expect([]string{size, value}).To(Equal([]string{"200Mi/400Mi", "377487360"}), "90 %% of 400Mi")
@@ -291,7 +292,7 @@ var _ = Describe("beside a real VerticalPodAutoscaler", Serial, Ordered, func() 
 					Equal([]string{"300Mi/600Mi", "--max-old-space-size=438"}), "75 %% of 600Mi, less three semi-spaces of 4 MiB",
 				)
 			}
-			asVPASaid(after)
+			expectVPASizes(after)
 			ready := readyPods(ctx, *namespace, 1)
 			Expect(ready[0].UID).To(Equal(after.UID))
 
@@ -303,7 +304,7 @@ var _ = Describe("beside a real VerticalPodAutoscaler", Serial, Ordered, func() 
 				g.Expect(live[0].Generation).To(BeEquivalentTo(1))
 			}).WithContext(ctx).WithTimeout(12 * time.Second).WithPolling(time.Second).Should(Succeed())
 			Expect(restarts(&pods(ctx, *namespace)[0])).To(BeZero())
-			asVPASaid(&pods(ctx, *namespace)[0])
+			expectVPASizes(&pods(ctx, *namespace)[0])
 			eventuallyApplied(ctx, *namespace, v1alpha1.ReasonConflict)
 			Eventually(eventsAbout).WithContext(ctx).WithArguments(
 				*namespace, "Deployment", "web", "Conflict",
@@ -314,19 +315,19 @@ var _ = Describe("beside a real VerticalPodAutoscaler", Serial, Ordered, func() 
 	)
 
 	It("memfit reports outdated settings when VPA resizes the pod in place", func(ctx SpecContext) {
-		registered(ctx, "vpa-webhook-config", *namespace, ca)
-		v := vertical(*namespace, "InPlaceOrRecreate")
+		registerWebhook(ctx, "vpa-webhook-config", *namespace, ca)
+		v := newVPA(*namespace, "InPlaceOrRecreate")
 		Expect(k8s.Create(ctx, v)).To(Succeed())
 		before := starts(ctx, v1alpha1.SizingInPlace)
 		eventuallyApplied(ctx, *namespace, v1alpha1.ReasonConflict)
-		recommends(ctx, v, corev1.ResourceMemory, map[string]string{"app": "200Mi", "front": "300Mi"})
+		setVPATarget(ctx, v, corev1.ResourceMemory, map[string]string{"app": "200Mi", "front": "300Mi"})
 		Eventually(func(g Gomega) {
 			live := pods(ctx, *namespace)
 			g.Expect(live).To(HaveLen(1))
 			g.Expect(live[0].UID).To(Equal(before.UID))
 			size, value := sizeOf(&live[0], "app", "GOMEMLIMIT")
 			g.Expect([]string{size, value}).To(
-				Equal([]string{"200Mi/400Mi", goLimit}), "nobody can change the environment of a process",
+				Equal([]string{"200Mi/400Mi", goLimit}), "the environment of a running process cannot change",
 			)
 			rec, err := recommendation(ctx, *namespace)
 			g.Expect(err).NotTo(HaveOccurred())
@@ -335,7 +336,7 @@ var _ = Describe("beside a real VerticalPodAutoscaler", Serial, Ordered, func() 
 			g.Expect(behind.Message).To(ContainSubstring("GOMEMLIMIT"))
 		}).WithContext(ctx).WithTimeout(soon).Should(Succeed())
 
-		By("deleting the VPA: memfit had set nothing that VPA could have changed, so it continues immediately")
+		By("deleting the VPA: memfit had applied no size yet, so it continues immediately")
 		Expect(k8s.Delete(ctx, v)).To(Succeed())
 		Eventually(func(g Gomega) {
 			rec, err := recommendation(ctx, *namespace)
@@ -345,12 +346,12 @@ var _ = Describe("beside a real VerticalPodAutoscaler", Serial, Ordered, func() 
 	}, SpecTimeout(later*2))
 
 	It("is not a conflict when VPA does not size memory, and ends when the VPA is deleted", func(ctx SpecContext) {
-		registered(ctx, "vpa-webhook-config", *namespace, ca)
-		v := vertical(*namespace, "Initial")
+		registerWebhook(ctx, "vpa-webhook-config", *namespace, ca)
+		v := newVPA(*namespace, "Initial")
 		Expect(k8s.Create(ctx, v)).To(Succeed())
 		starts(ctx, v1alpha1.SizingOnCreate)
 		eventuallyApplied(ctx, *namespace, v1alpha1.ReasonConflict)
-		over := func() {
+		expectNoConflict := func() {
 			GinkgoHelper()
 			Eventually(func(g Gomega) {
 				rec, err := recommendation(ctx, *namespace)
@@ -358,39 +359,39 @@ var _ = Describe("beside a real VerticalPodAutoscaler", Serial, Ordered, func() 
 				g.Expect(applied(rec).Reason).NotTo(Equal(v1alpha1.ReasonConflict), applied(rec).Message)
 			}).WithContext(ctx).WithTimeout(later).Should(Succeed())
 		}
-		changed(ctx, v, `{"spec":{"updatePolicy":{"updateMode":"Off"}}}`)
-		over()
-		changed(ctx, v, `{"spec":{"updatePolicy":{"updateMode":"Initial"}}}`)
+		patchVPA(ctx, v, `{"spec":{"updatePolicy":{"updateMode":"Off"}}}`)
+		expectNoConflict()
+		patchVPA(ctx, v, `{"spec":{"updatePolicy":{"updateMode":"Initial"}}}`)
 		eventuallyApplied(ctx, *namespace, v1alpha1.ReasonConflict)
-		changed(
+		patchVPA(
 			ctx, v, `{"spec":{"resourcePolicy":{"containerPolicies":[{"containerName":"*","controlledResources":["cpu"]}]}}}`,
 		)
-		over()
-		changed(ctx, v, `{"spec":{"resourcePolicy":null}}`)
+		expectNoConflict()
+		patchVPA(ctx, v, `{"spec":{"resourcePolicy":null}}`)
 		eventuallyApplied(ctx, *namespace, v1alpha1.ReasonConflict)
 		Expect(k8s.Delete(ctx, v)).To(Succeed())
-		over()
+		expectNoConflict()
 	}, SpecTimeout(later*3))
 
-	// The recipe of docs/guide/from-vpa.md. VPA asks for 150m where the template says 100m, with a limit of twice
-	// that, and then for 250m.
+	// The recipe of docs/guide/from-vpa.md. The template requests 100m CPU with a limit of twice that. VPA's target is
+	// 150m, and then 250m.
 	DescribeTable("VPA sizes CPU and memfit memory of one pod, and neither undoes the other", Label("evidence"),
 		func(ctx SpecContext, name, mode string) {
-			needsCompressed(ctx)
-			registered(ctx, name, *namespace, ca)
-			v := vertical(*namespace, mode)
+			skipUnlessCompressed(ctx)
+			registerWebhook(ctx, name, *namespace, ca)
+			v := newVPA(*namespace, mode)
 			Expect(unstructured.SetNestedSlice(v.Object, []any{map[string]any{
 				"containerName": "*", "controlledResources": []any{string(corev1.ResourceCPU)},
 			}}, "spec", "resourcePolicy", "containerPolicies")).To(Succeed())
 			Expect(k8s.Create(ctx, v)).To(Succeed())
-			recommends(ctx, v, corev1.ResourceCPU, map[string]string{"app": "150m"})
+			setVPATarget(ctx, v, corev1.ResourceCPU, map[string]string{"app": "150m"})
 			starts(ctx, v1alpha1.SizingInPlace, func(spec *corev1.PodSpec) {
 				spec.Containers[0].Args = []string{"-hold", "100Mi"}
 				spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("100m")
 				spec.Containers[0].Resources.Limits[corev1.ResourceCPU] = resource.MustParse("200m")
 			})
 
-			// both waits until one pod has VPA's CPU and memfit's memory, effective, and memfit is content.
+			// both waits until the pod has VPA's CPU and memfit's memory, the limit is effective, and Applied is UpToDate.
 			both := func(cpu string) (pod *corev1.Pod) {
 				GinkgoHelper()
 				Eventually(func(g Gomega) {
@@ -412,9 +413,9 @@ var _ = Describe("beside a real VerticalPodAutoscaler", Serial, Ordered, func() 
 			}
 			first := both("150m/300m")
 
-			By("starting a pod, which has both from its first moment")
+			By("replacing the pod, which starts with both")
 			pod := replacePod(ctx, first)
-			Expect(pod.Generation).To(BeEquivalentTo(1), "nobody has resized it yet")
+			Expect(pod.Generation).To(BeEquivalentTo(1), "it was resized after its start")
 			Expect(cpuOf(pod)).To(Equal("150m/300m"))
 			size, goMemLimit := sizeOf(pod, "app", "GOMEMLIMIT")
 			limit := pod.Spec.Containers[0].Resources.Limits.Memory()
@@ -424,8 +425,8 @@ var _ = Describe("beside a real VerticalPodAutoscaler", Serial, Ordered, func() 
 			Expect(limit.String()).To(Equal(rec.Status.Containers[0].Recommended.Limit.String()))
 			readyPods(ctx, *namespace, 1)
 
-			By("letting VPA's updater change the CPU, which leaves the memory")
-			recommends(ctx, v, corev1.ResourceCPU, map[string]string{"app": "250m"})
+			By("letting VPA's updater change the CPU, but not the memory")
+			setVPATarget(ctx, v, corev1.ResourceCPU, map[string]string{"app": "250m"})
 			next := both("250m/500m")
 			if mode == "InPlaceOrRecreate" {
 				Expect(next.UID).To(Equal(pod.UID))
@@ -437,7 +438,7 @@ var _ = Describe("beside a real VerticalPodAutoscaler", Serial, Ordered, func() 
 			Expect([]string{after, value}).To(Equal([]string{size, goMemLimit}))
 
 			By("exceeding the memory limit, which memfit raises without changing the CPU")
-			needs(ctx, next, "400Mi")
+			exceedMemory(ctx, next, "400Mi")
 			Eventually(func(g Gomega) {
 				live := pods(ctx, *namespace)
 				g.Expect(live).To(HaveLen(1))
@@ -448,7 +449,7 @@ var _ = Describe("beside a real VerticalPodAutoscaler", Serial, Ordered, func() 
 			Expect(raised.UID).To(Equal(next.UID))
 
 			By("checking that sizes are stable")
-			Consistently(func(g Gomega) { // VPA's updater looks every 5 s
+			Consistently(func(g Gomega) { // longer than two intervals of VPA's updater
 				live := pods(ctx, *namespace)
 				g.Expect(live).To(HaveLen(1))
 				g.Expect(live[0].UID).To(Equal(raised.UID))

@@ -22,8 +22,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// asAWhole is a pod of two containers with a size for both together: app is to hold 150Mi, beyond what the pod has.
-func asAWhole(d *appsv1.Deployment) {
+// withPodLimit sets a pod-level limit of 112Mi for two containers, of which app holds 150Mi.
+func withPodLimit(d *appsv1.Deployment) {
 	annotated(d)
 	p := &d.Spec.Template.Spec
 	side := *p.Containers[0].DeepCopy()
@@ -41,9 +41,9 @@ func asAWhole(d *appsv1.Deployment) {
 	}
 }
 
-// lives: both containers run, app with what it needs and the pod as a whole with more than it was given, and the
-// kubelet reports it. It returns the limit of the pod.
-func lives(g Gomega, pod *corev1.Pod) memory.Bytes {
+// expectGrown expects that both containers are ready, that app's limit exceeds its need, and that the kubelet reports
+// the pod's limit. It returns the limit of the pod.
+func expectGrown(g Gomega, pod *corev1.Pod) memory.Bytes {
 	g.Expect(pod.Status.ContainerStatuses).To(HaveLen(2))
 	for _, s := range pod.Status.ContainerStatuses {
 		g.Expect(s.State.Running).NotTo(BeNil(), "%s: %+v", s.Name, s.State)
@@ -53,7 +53,7 @@ func lives(g Gomega, pod *corev1.Pod) memory.Bytes {
 	g.Expect(app).To(BeNumerically(">", 150*memory.MiB))
 	g.Expect(pod.Spec.Resources).NotTo(BeNil())
 	whole := memory.FromQuantity(*pod.Spec.Resources.Limits.Memory())
-	g.Expect(whole).To(BeNumerically(">=", app), "the API server takes nothing else")
+	g.Expect(whole).To(BeNumerically(">=", app), "the API server requires it")
 	if pod.Status.Resources != nil || resizesWholePods(pod) {
 		g.Expect(pod.Status.Resources).NotTo(BeNil())
 		g.Expect(memory.FromQuantity(*pod.Status.Resources.Limits.Memory())).To(Equal(whole), "effective")
@@ -61,7 +61,7 @@ func lives(g Gomega, pod *corev1.Pod) memory.Bytes {
 	return whole
 }
 
-// resizesWholePods: kubelets report what a pod has as a whole, and change it while the pod runs, from 1.36 on.
+// resizesWholePods reports whether the pod's kubelet reports and resizes pod-level limits: from 1.36 on.
 func resizesWholePods(pod *corev1.Pod) bool {
 	GinkgoHelper()
 	var node corev1.Node
@@ -71,26 +71,26 @@ func resizesWholePods(pod *corev1.Pod) bool {
 	return kubelet.AtLeast(version.MustParseGeneric("1.36.0"))
 }
 
-// keepsItsSize: the kubelet does not resize a pod as a whole. Memfit must say so then, and change neither the pod nor a
-// container beyond it.
-func keepsItsSize(ctx SpecContext, pod *corev1.Pod) bool {
+// podResizeUnsupported reports whether the pod's kubelet cannot resize pod-level limits. It then expects memfit to
+// report that and to change neither the pod nor its containers.
+func podResizeUnsupported(ctx SpecContext, pod *corev1.Pod) bool {
 	GinkgoHelper()
 	if resizesWholePods(pod) {
 		return false
 	}
-	var said metav1.Condition
+	var refusal metav1.Condition
 	Eventually(func(g Gomega) {
 		rec, err := recommendation(ctx, pod.Namespace)
 		g.Expect(err).NotTo(HaveOccurred())
-		said = applied(rec)
-		g.Expect(said.Reason).To(BeElementOf(v1alpha1.ReasonPodLimit, v1alpha1.ReasonRefused), said.Message)
-		g.Expect(said.Message).To(ContainSubstring("InPlacePodLevelResourcesVerticalScaling"))
+		refusal = applied(rec)
+		g.Expect(refusal.Reason).To(BeElementOf(v1alpha1.ReasonPodLimit, v1alpha1.ReasonRefused), refusal.Message)
+		g.Expect(refusal.Message).To(ContainSubstring("InPlacePodLevelResourcesVerticalScaling"))
 	}).WithContext(ctx).WithTimeout(later).Should(Succeed())
 	now := &corev1.Pod{}
 	Expect(k8s.Get(ctx, client.ObjectKeyFromObject(pod), now)).To(Succeed())
 	Expect(now.Spec.Resources).To(Equal(pod.Spec.Resources))
 	Expect(now.Spec.Containers).To(Equal(pod.Spec.Containers))
-	AddReportEntry("kept", said.Message, ReportEntryVisibilityAlways)
+	AddReportEntry("kept", refusal.Message, ReportEntryVisibilityAlways)
 	return true
 }
 
@@ -100,9 +100,9 @@ var _ = Describe("a pod with a size as a whole", func() {
 	It("grows in place beyond its size, and the pod keeps running", func(ctx SpecContext) {
 		Expect(k8s.Create(ctx, profile(*namespace, sized(v1alpha1.SizingInPlace, native)))).To(Succeed())
 		waitUntilKnown(ctx, *namespace)
-		Expect(k8s.Create(ctx, workload(*namespace, goImage, "64Mi", nil, asAWhole))).To(Succeed())
+		Expect(k8s.Create(ctx, workload(*namespace, goImage, "64Mi", nil, withPodLimit))).To(Succeed())
 		first := runningPod(ctx, *namespace)
-		if keepsItsSize(ctx, first) {
+		if podResizeUnsupported(ctx, first) {
 			return
 		}
 		Eventually(func(g Gomega) {
@@ -112,13 +112,13 @@ var _ = Describe("a pod with a size as a whole", func() {
 			live := pods(ctx, *namespace)
 			g.Expect(live).To(HaveLen(1))
 			g.Expect(live[0].UID).To(Equal(first.UID), "the same pod")
-			whole := lives(g, &live[0])
-			g.Expect(restarts(&live[0])).To(BeEquivalentTo(rec.Status.OOMKills), "each restart was a kill")
+			whole := expectGrown(g, &live[0])
+			g.Expect(restarts(&live[0])).To(BeEquivalentTo(rec.Status.OOMKills), "the resize restarted the container")
 			app, side := live[0].Spec.Containers[0].Resources.Limits, live[0].Spec.Containers[1].Resources.Limits
 			together := memory.FromQuantity(*app.Memory()).Plus(memory.FromQuantity(*side.Memory()))
-			g.Expect(whole).To(BeNumerically("<=", together.Plus(16*memory.MiB)), "no further than its containers together")
+			g.Expect(whole).To(BeNumerically("<=", together.Plus(16*memory.MiB)), "more than its containers together")
 		}).WithContext(ctx).WithTimeout(later * 2).Should(Succeed())
-		// Events are sent after the status is written, so they may come a moment after the condition.
+		// memfit sends Events after it has written the status.
 		Eventually(eventsAbout).WithContext(ctx).WithArguments(
 			*namespace, "Pod", first.Name, "Resized",
 		).WithTimeout(soon).Should(
@@ -131,7 +131,7 @@ var _ = Describe("a pod with a size as a whole", func() {
 	}, SpecTimeout(later*4))
 
 	It("is raised where a container without a limit needs it", Label("evidence"), func(ctx SpecContext) {
-		needsCompressed(ctx)
+		skipUnlessCompressed(ctx)
 		Expect(k8s.Create(ctx, profile(*namespace, sized(v1alpha1.SizingRecommend, native)))).To(Succeed())
 		waitUntilKnown(ctx, *namespace)
 		Expect(k8s.Create(ctx, workload(*namespace, goImage, "64Mi", nil, all(holds("116Mi", 1), func(d *appsv1.Deployment) {
@@ -145,8 +145,8 @@ var _ = Describe("a pod with a size as a whole", func() {
 			}
 		})))).To(Succeed())
 		first := runningPod(ctx, *namespace)
-		switched(ctx, *namespace, v1alpha1.SizingInPlace)
-		if keepsItsSize(ctx, first) {
+		switchMode(ctx, *namespace, v1alpha1.SizingInPlace)
+		if podResizeUnsupported(ctx, first) {
 			return
 		}
 		var limit memory.Bytes
@@ -168,16 +168,16 @@ var _ = Describe("a pod with a size as a whole", func() {
 	It("is created with a size that matches its containers", func(ctx SpecContext) {
 		Expect(k8s.Create(ctx, profile(*namespace, sized(v1alpha1.SizingOnCreate, native)))).To(Succeed())
 		waitUntilKnown(ctx, *namespace)
-		Expect(k8s.Create(ctx, workload(*namespace, goImage, "64Mi", nil, asAWhole))).To(Succeed())
+		Expect(k8s.Create(ctx, workload(*namespace, goImage, "64Mi", nil, withPodLimit))).To(Succeed())
 		Eventually(func(g Gomega) {
 			for _, pod := range pods(ctx, *namespace) {
-				if everOOMKilled(&pod) { // its successor gets what the kill asks for, and may be killed for more
+				if everOOMKilled(&pod) { // a replacement starts with the raised limit, and may be killed at that
 					replacePod(ctx, &pod)
 				}
 			}
 			live := pods(ctx, *namespace)
 			g.Expect(live).To(HaveLen(1))
-			lives(g, &live[0])
+			expectGrown(g, &live[0])
 		}).WithContext(ctx).WithTimeout(later * 2).WithPolling(usageRead / 9).Should(Succeed())
 	}, SpecTimeout(later*4))
 })

@@ -17,8 +17,8 @@ import (
 	"github.com/memfit/memfit/test/tree"
 )
 
-// APIServer starts etcd and a kube-apiserver with memfit's CRDs, for one test. KUBEBUILDER_ASSETS names the folder of
-// their binaries; `make test` builds them and sets it. Without it the test fails, so that no test is skipped unnoticed.
+// APIServer starts etcd and a kube-apiserver with memfit's CRDs for one test. KUBEBUILDER_ASSETS is the folder of their
+// binaries; `make test` builds them and sets it. If it is unset, the test fails instead of being skipped unnoticed.
 func APIServer(t *testing.T, edits ...func(*envtest.Environment)) *rest.Config {
 	t.Helper()
 	config, stop, err := StartAPIServer(edits...)
@@ -33,7 +33,7 @@ func APIServer(t *testing.T, edits ...func(*envtest.Environment)) *rest.Config {
 	return config
 }
 
-// StartAPIServer starts what APIServer starts, until the caller stops it.
+// StartAPIServer is like APIServer, but the caller stops the API server.
 func StartAPIServer(edits ...func(*envtest.Environment)) (config *rest.Config, stop func() error, err error) {
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
 		return nil, nil, errors.New("KUBEBUILDER_ASSETS is not set, and this test needs an API server: run `make test`, or " +

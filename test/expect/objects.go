@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Applied creates objects, or brings those that exist up to date, status of pods included.
+// Applied creates or updates objects. It also sets the status of pods; of an existing pod it updates only the status.
 func Applied(ctx context.Context, c client.Client, objects ...client.Object) {
 	for _, obj := range objects {
 		apply(ctx, c, obj)
@@ -49,7 +49,7 @@ func apply(ctx context.Context, c client.Client, obj client.Object) {
 	}
 }
 
-// Deleted deletes objects at once, without grace.
+// Deleted deletes objects with a grace period of 0.
 func Deleted(ctx context.Context, c client.Client, objects ...client.Object) {
 	for _, obj := range objects {
 		gomega.ExpectWithOffset(
@@ -58,19 +58,19 @@ func Deleted(ctx context.Context, c client.Client, objects ...client.Object) {
 	}
 }
 
-// Exists reads an object as it is now.
+// Exists asserts that an object exists, and reads it into its last argument, which it returns.
 func Exists[T client.Object](ctx context.Context, c client.Reader, namespace, name string, into T) T {
 	gomega.ExpectWithOffset(1, c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, into)).To(gomega.Succeed())
 	return into
 }
 
-// Missing reports that there is no such object.
+// Missing asserts that an object does not exist.
 func Missing(ctx context.Context, c client.Reader, namespace, name string, obj client.Object) {
 	err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, obj)
 	gomega.ExpectWithOffset(1, apierrors.IsNotFound(err)).To(gomega.BeTrue(), "got %v", err)
 }
 
-// HaveCondition matches a list of conditions with one of a type and status whose reason and message match.
+// HaveCondition matches a list that has a condition of this type, status and reason whose message equals or matches.
 func HaveCondition(kind string, status metav1.ConditionStatus, reason string, message any) types.GomegaMatcher {
 	return gomega.WithTransform(func(conditions []metav1.Condition) metav1.Condition {
 		if c := meta.FindStatusCondition(conditions, kind); c != nil {

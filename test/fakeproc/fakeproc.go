@@ -1,8 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fakeproc makes up processes for tests: mappings, and memory of which only the pages that were written are
-// resident. It notes every read of another page, which would cost a real process page tables or swap.
+// Package fakeproc provides synthetic processes for tests, with mappings and memory. Only written pages are resident.
+// The package counts reads of other pages, which would cost a real process page tables or swap.
 package fakeproc
 
 import (
@@ -66,7 +66,7 @@ func (p *Process) Write(addr uint64, b []byte) {
 	}
 }
 
-// Touch makes pages resident that hold zeroes.
+// Touch makes pages resident, filled with zeroes unless they were resident.
 func (p *Process) Touch(addr uint64, pages int) {
 	for i := range pages {
 		page := addr&^(procmem.PageSize-1) + uint64(i)*procmem.PageSize
@@ -76,7 +76,7 @@ func (p *Process) Touch(addr uint64, pages int) {
 	}
 }
 
-// Drop takes pages away, as madvise does.
+// Drop removes pages, like madvise.
 func (p *Process) Drop(addr uint64, pages int) {
 	for i := range pages {
 		delete(p.pages, addr&^(procmem.PageSize-1)+uint64(i)*procmem.PageSize)
@@ -130,8 +130,8 @@ func (p *Process) Resident(start, end uint64) ([]procmem.Run, error) {
 	return runs, nil
 }
 
-// Snapshot is the process as attribution sees it, with the amounts that the kernel would tell. Its files and times
-// cannot be read.
+// Snapshot returns the process for package attribution, with the RSS of mappings as the kernel reports it. Files and
+// times of the process are unavailable.
 func (p *Process) Snapshot() *attribution.Snapshot {
 	slices.SortFunc(p.Mappings, func(a, b procmem.Mapping) int { return cmp.Compare(a.Start, b.Start) })
 	s := &attribution.Snapshot{

@@ -1,8 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package golden compares what a program says with files of testdata. `go test -update` writes them anew, so that a
-// change of words is read as a diff.
+// Package golden compares a test's output with a file of testdata. `go test -update` updates the files, so that a
+// change of the output is reviewed as a diff.
 package golden
 
 import (
@@ -14,15 +14,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "update the golden files")
 
-// Check compares with testdata/name, or writes it.
+// Check compares got with testdata/name. With -update it writes the file first.
 func Check(t testing.TB, name, got string) {
 	t.Helper()
 	CheckFile(t, filepath.Join("testdata", name), got)
 }
 
-// CheckFile compares with the file at path, or writes it.
+// CheckFile compares got with the file at path. With -update it writes the file first.
 func CheckFile(t testing.TB, path, got string) {
 	t.Helper()
 	if *update {

@@ -32,14 +32,13 @@ const (
 	seeTree   = "config/overlays/agent-see"
 )
 
-// TestAgentPrivileges: each tier has what it needs, and no more: the words of docs/guide/security.md, in the built
-// manifests.
+// TestAgentPrivileges checks that each tier of the agent has exactly the privileges that docs/guide/security.md lists.
 func TestAgentPrivileges(t *testing.T) {
 	type privileges struct {
 		User         int64
 		NonRoot      bool
 		Capabilities corev1.Capabilities
-		HostPaths    map[string]bool // path: all mounts of it are read-only
+		HostPaths    map[string]bool // whether all mounts of a path are read-only
 	}
 	cgroups := map[string]bool{"/sys/fs/cgroup": true}
 	drop := []corev1.Capability{"ALL"}
@@ -66,7 +65,7 @@ func TestAgentPrivileges(t *testing.T) {
 		}
 		for _, v := range pod.Volumes {
 			if v.HostPath == nil {
-				t.Errorf("%s: volume %s is no path of the node", tree, v.Name)
+				t.Errorf("%s: volume %s is not a hostPath", tree, v.Name)
 				continue
 			}
 			got.HostPaths[v.HostPath.Path] = !slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool {
@@ -79,7 +78,7 @@ func TestAgentPrivileges(t *testing.T) {
 	}
 }
 
-// TestAgentIsOff: no one gets an agent without asking for it.
+// TestAgentIsOff checks that only the agent's own trees install the agent.
 func TestAgentIsOff(t *testing.T) {
 	for _, tree := range trees {
 		if tree == watchTree || tree == seeTree {
@@ -91,9 +90,9 @@ func TestAgentIsOff(t *testing.T) {
 	}
 }
 
-// TestAgentsWriteForTheirOwnNode asks a real API server, with tokens as kubelets get them for the agents of two nodes:
-// each writes snapshots in the name of its own node, whatever it says. That they are of pods of that node is checked by
-// readers (MemorySnapshot.IsOf).
+// TestAgentsWriteForTheirOwnNode writes snapshots to a real API server with the pod-bound tokens of the agents of two
+// nodes, and checks that an agent can write only its own node's name. Readers check that the snapshot's pod runs on
+// that node (MemorySnapshot.IsOf).
 func TestAgentsWriteForTheirOwnNode(t *testing.T) {
 	c := apiServer(t)
 	for _, object := range build(t, watchTree) {
@@ -130,7 +129,7 @@ func TestAgentsWriteForTheirOwnNode(t *testing.T) {
 		name     string
 		as       client.Client
 		snapshot *v1alpha1.MemorySnapshot
-		refused  string // a part of the message; "" where it is allowed
+		refused  string // part of the error; "" when the write is allowed
 	}{
 		{"its own pod", agents["node-a"], snapshot("node-a", "web-node-a", pods["node-a"]), ""},
 		{"its own pod, once more", agents["node-a"], snapshot("node-a", "web-node-a", pods["node-a"]), ""},
@@ -147,13 +146,13 @@ func TestAgentsWriteForTheirOwnNode(t *testing.T) {
 			t.Errorf("%s: %v", tc.name, err)
 		case tc.refused != "" && (!apierrors.IsInvalid(err) && !apierrors.IsForbidden(err) ||
 			!strings.Contains(err.Error(), tc.refused)):
-			t.Errorf("%s was answered with %v, want a refusal that says %q", tc.name, err, tc.refused)
+			t.Errorf("%s: error %v, want a refusal with %q", tc.name, err, tc.refused)
 		}
 	}
 	orphan := snapshot("node-a", "web-node-a", pods["node-a"])
 	orphan.OwnerReferences = nil
 	if err := agents["node-a"].Create(t.Context(), orphan); err == nil {
-		t.Error("a snapshot that nobody owns is allowed")
+		t.Error("a snapshot without an owner is allowed")
 	}
 	if err := agents["node-a"].Delete(t.Context(), snapshot("node-a", "web-node-a", "")); !apierrors.IsForbidden(err) {
 		t.Errorf("an agent may delete snapshots: %v", err)
@@ -165,8 +164,8 @@ func TestAgentsWriteForTheirOwnNode(t *testing.T) {
 	}
 }
 
-// tryUntilKnown: the API server hears of a policy and of pods through watches of its own. Once it refuses as it
-// should, it has; what it should allow is tried for as long.
+// tryUntilKnown calls try for up to a minute, until its error contains refused, or until it succeeds if refused is "".
+// The API server's own watches of policies and pods may lag.
 func tryUntilKnown(try func() error, refused string) (err error) {
 	for range 600 { // a minute, on a busy machine
 		err = try()
@@ -196,7 +195,7 @@ func podOn(node, namespace, name, account string) *corev1.Pod {
 	}
 }
 
-// agentOf is a client with a token that is bound to a pod, as the kubelet gets it; without a name, to nothing.
+// agentOf returns a client with an agent's token, bound to a pod as the kubelet requests it, or unbound if pod is "".
 func agentOf(t *testing.T, uid types.UID, pod string) client.Client {
 	t.Helper()
 	request := &authenticationv1.TokenRequest{}
@@ -208,7 +207,7 @@ func agentOf(t *testing.T, uid types.UID, pod string) client.Client {
 	answer, err := kubernetes.NewForConfigOrDie(server.config).CoreV1().ServiceAccounts(agent).
 		CreateToken(t.Context(), agent, request, metav1.CreateOptions{})
 	if err != nil {
-		t.Fatal(fmt.Errorf("asking for a token: %w", err))
+		t.Fatal(fmt.Errorf("requesting a token: %w", err))
 	}
 	config := rest.AnonymousClientConfig(server.config)
 	config.BearerToken = answer.Status.Token

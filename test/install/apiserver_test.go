@@ -29,7 +29,7 @@ var server struct {
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	_ = os.RemoveAll(binary.dir) // nothing, when it was not built
+	_ = os.RemoveAll(binary.dir) // "" if the manager was not built
 	if server.config != nil {
 		if err := server.env.Stop(); err != nil && code == 0 {
 			println(err.Error())
@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// apiServer returns a client of a real API server that knows memfit's kinds.
+// apiServer returns a client of a real API server with memfit's CRDs.
 func apiServer(t *testing.T) client.Client {
 	t.Helper()
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
@@ -60,7 +60,7 @@ func apiServer(t *testing.T) client.Client {
 	return client.WithFieldValidation(c, "Strict")
 }
 
-// TestAPIServerTakesTheTrees: every object that is not cert-manager's, as `kubectl apply --server-side` would send it.
+// TestAPIServerTakesTheTrees sends every object, except cert-manager's, as `kubectl apply --server-side` would.
 func TestAPIServerTakesTheTrees(t *testing.T) {
 	c := apiServer(t)
 	for _, tree := range trees {
@@ -69,7 +69,7 @@ func TestAPIServerTakesTheTrees(t *testing.T) {
 				continue // its CRDs are not installed here; the end-to-end suite applies them
 			}
 			if object.GetKind() == "Namespace" {
-				// A dry run of the rest needs it to be there, with its labels.
+				// Dry runs of the other objects need the namespace and its labels.
 				if err := client.IgnoreAlreadyExists(c.Create(t.Context(), object.DeepCopy())); err != nil {
 					t.Fatal(err)
 				}
@@ -84,8 +84,8 @@ func TestAPIServerTakesTheTrees(t *testing.T) {
 	}
 }
 
-// TestPodsAreRestricted: the API server itself judges the manager's pod by the Pod Security Standard that its namespace
-// enforces.
+// TestPodsAreRestricted checks that the API server admits the manager's pod under the Pod Security Standard that the
+// namespace enforces.
 func TestPodsAreRestricted(t *testing.T) {
 	c := apiServer(t)
 	for _, tree := range trees {
@@ -93,7 +93,7 @@ func TestPodsAreRestricted(t *testing.T) {
 		if err := client.IgnoreAlreadyExists(c.Create(t.Context(), &space)); err != nil {
 			t.Fatal(err)
 		}
-		// There is no controller here that makes ServiceAccounts.
+		// envtest runs no controller that would create the ServiceAccount.
 		account := &corev1.ServiceAccount{}
 		account.Namespace, account.Name = namespace, manager
 		if err := client.IgnoreAlreadyExists(c.Create(t.Context(), account)); err != nil {
@@ -105,12 +105,12 @@ func TestPodsAreRestricted(t *testing.T) {
 		if err := c.Create(t.Context(), pod.DeepCopy(), client.DryRunAll); err != nil {
 			t.Errorf("%s: the namespace refuses the manager's pod: %v", tree, err)
 		}
-		// The namespace must be one that refuses, or the above reports nothing.
+		// Without enforcement by the namespace, the check above would be ineffective.
 		loose := pod.DeepCopy()
 		loose.Spec.SecurityContext.SeccompProfile = nil
 		if err := c.Create(t.Context(), loose, client.DryRunAll); err == nil ||
 			!strings.Contains(err.Error(), "PodSecurity") {
-			t.Errorf("%s: a pod without a seccomp profile was answered with %v, want a refusal by PodSecurity", tree, err)
+			t.Errorf("%s: a pod without a seccomp profile: error %v, want a refusal by PodSecurity", tree, err)
 		}
 	}
 }
@@ -135,7 +135,7 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// recipes are the objects in the YAML of docs/guide/recipes.md.
+// recipes returns the objects in the YAML of docs/guide/recipes.md.
 func recipes(t *testing.T) (objects []built) {
 	t.Helper()
 	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllSubmatch(read(t, "docs/guide/recipes.md"), -1)
@@ -149,7 +149,7 @@ func recipes(t *testing.T) (objects []built) {
 	return objects
 }
 
-// create sends a MemoryProfile with this spec to the API server and returns it as the API server would store it.
+// create sends a MemoryProfile with this spec to the API server as a dry run, and returns the defaulted object.
 func create(ctx context.Context, c client.Client, t *testing.T, spec string) (*unstructured.Unstructured, error) {
 	t.Helper()
 	profile := &unstructured.Unstructured{}

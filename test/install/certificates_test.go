@@ -22,8 +22,8 @@ const (
 	injectCA        = "cert-manager.io/inject-ca-from"
 )
 
-// TestCertificates: a certificate is for the names its Service has, lands in the Secret that is mounted, and its CA
-// reaches the webhook configurations. These are strings in five files, joined by kustomize.
+// TestCertificates checks that each certificate has the DNS names of its Service and a Secret that the manager mounts,
+// and that the webhook configurations use its CA. Kustomize joins these strings from five files.
 func TestCertificates(t *testing.T) {
 	objects := build(t, defaultTree)
 	mounted := map[string]bool{}
@@ -41,10 +41,10 @@ func TestCertificates(t *testing.T) {
 		names, _, _ := unstructured.NestedStringSlice(certificate.Object, "spec", "dnsNames")
 		want := []string{service + "." + namespace + ".svc", service + "." + namespace + ".svc.cluster.local"}
 		if diff := cmp.Diff(want, names); diff != "" {
-			t.Errorf("%s is for other names (-want +got):\n%s", name, diff)
+			t.Errorf("DNS names of %s (-want +got):\n%s", name, diff)
 		}
 		if secret, _, _ := unstructured.NestedString(certificate.Object, "spec", "secretName"); !mounted[secret] {
-			t.Errorf("%s is kept in Secret %s, which the manager does not mount", name, secret)
+			t.Errorf("%s is in Secret %s, which the manager does not mount", name, secret)
 		}
 		issuer, _, _ := unstructured.NestedString(certificate.Object, "spec", "issuerRef", "name")
 		find(t, objects, "Issuer", issuer)
@@ -65,12 +65,11 @@ func find(t *testing.T, objects []built, kind, name string) built {
 			return object
 		}
 	}
-	t.Fatalf("there is no %s %s", kind, name)
+	t.Fatalf("%s %s not found", kind, name)
 	panic("unreachable")
 }
 
-// TestSelfManagedCertificates: the overlay needs nothing of cert-manager, and apart from that runs what config/default
-// runs.
+// TestSelfManagedCertificates checks that the overlay does not need cert-manager and otherwise equals config/default.
 func TestSelfManagedCertificates(t *testing.T) {
 	objects := build(t, selfManagedTree)
 	for _, object := range objects {
@@ -96,7 +95,8 @@ func TestSelfManagedCertificates(t *testing.T) {
 	}
 }
 
-// TestSelfManagedRights: the manager may fill one Secret of its own namespace and write two configurations, by name.
+// TestSelfManagedRights checks that the manager may write, by name, one Secret of its own namespace and its webhook
+// configurations, and nothing else for its certificates.
 func TestSelfManagedRights(t *testing.T) {
 	objects := build(t, selfManagedTree)
 	secret := one[corev1.Secret](t, objects, "Secret", "webhook-server-cert")
@@ -127,7 +127,7 @@ func TestSelfManagedRights(t *testing.T) {
 	for _, rule := range rules {
 		if slices.ContainsFunc(rule.Verbs, func(v string) bool { return v != "list" && v != "watch" }) {
 			if len(rule.ResourceNames) == 0 {
-				t.Errorf("%v %v without naming which", rule.Verbs, rule.Resources)
+				t.Errorf("%v %v without resourceNames", rule.Verbs, rule.Resources)
 			}
 			writes = append(writes, rule.ResourceNames...)
 		}
@@ -136,12 +136,12 @@ func TestSelfManagedRights(t *testing.T) {
 	slices.Sort(want)
 	slices.Sort(writes)
 	if diff := cmp.Diff(want, writes); diff != "" {
-		t.Errorf("what the manager may write for its certificates (-want +got):\n%s", diff)
+		t.Errorf("resources that the manager may write for its certificates (-want +got):\n%s", diff)
 	}
 }
 
-// TestClientCA: what the component tells the manager to read is mounted, from the ConfigMap that docs/guide/install.md
-// describes how to make.
+// TestClientCA checks that the component mounts the file in CLIENT_CA from a ConfigMap, and that docs/guide/install.md
+// has the command that creates the ConfigMap.
 func TestClientCA(t *testing.T) {
 	d := deployment(t, "test/install/testdata/client-ca")
 	c := managerOf(t, &d.Spec.Template.Spec)
@@ -163,7 +163,7 @@ func TestClientCA(t *testing.T) {
 			continue
 		}
 		if v.ConfigMap == nil || !strings.Contains(page, "create configmap "+v.ConfigMap.Name+" --from-file=ca.crt") {
-			t.Errorf("docs/guide/install.md does not say how to make %+v", v)
+			t.Errorf("docs/guide/install.md has no command that creates %+v", v)
 		}
 	}
 	if !strings.Contains(page, "`"+env["CLIENT_NAMES"]+"`") {
@@ -171,13 +171,13 @@ func TestClientCA(t *testing.T) {
 	}
 }
 
-// TestLab: the overlay changes the image and where it comes from.
+// TestLab checks that the overlay changes only the image and its pull policy.
 func TestLab(t *testing.T) {
 	want, got := deployment(t, defaultTree), deployment(t, "config/overlays/lab")
 	c := managerOf(t, &want.Spec.Template.Spec)
 	c.Image, c.ImagePullPolicy = "memfit.test/manager:dev", corev1.PullNever
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the lab runs something else (-config/default +lab):\n%s", diff)
+		t.Errorf("the lab's Deployment (-config/default +lab):\n%s", diff)
 	}
 	if others := len(all[appsv1.Deployment](t, build(t, "config/overlays/lab"), "Deployment")); others != 1 {
 		t.Errorf("%d Deployments, want 1", others)

@@ -26,10 +26,10 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// TestColumns: what `kubectl get` prints, as the API server makes it, names what is wrong with a workload and why its
-// size is not applied; `kubectl describe` has the message with the next step.
+// TestColumns checks the API server's table for `kubectl get`, which has a workload's problem and why its size is not
+// applied.
 func TestColumns(t *testing.T) {
-	created(t)
+	createColumns(t)
 	for resource, want := range map[string]string{
 		"memoryprofiles": `
 NAME | RUNTIME | SIZING | READY | PROBLEM | PODS | OOMS
@@ -49,9 +49,9 @@ statefulset-orders | orders | app=1Gi | app=1200Mi | LimitRange | Leak | <none>
 	}
 }
 
-// TestDescribe: the description of a recommendation has the problem, and the next step in a message of a condition.
+// TestDescribe checks that `kubectl describe` prints the problem and, in a condition's message, the next step.
 func TestDescribe(t *testing.T) {
-	created(t)
+	createColumns(t)
 	user, err := server.env.AddUser(envtest.User{Name: "columns", Groups: []string{"system:masters"}}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -75,13 +75,13 @@ func TestDescribe(t *testing.T) {
 		"set OnCreate to give new pods the recommended size", "or set drift.action: Restart to buy time",
 	} {
 		if !strings.Contains(described, want) {
-			t.Errorf("%q is not in\n%s", want, text)
+			t.Errorf("kubectl describe lacks %q:\n%s", want, text)
 		}
 	}
 }
 
-// created creates the objects of testdata/columns.yaml.
-func created(t *testing.T) {
+// createColumns creates the objects of testdata/columns.yaml.
+func createColumns(t *testing.T) {
 	t.Helper()
 	c := apiServer(t)
 	if err := client.IgnoreAlreadyExists(c.Create(t.Context(), &corev1.Namespace{
@@ -100,7 +100,7 @@ func created(t *testing.T) {
 		}
 		status := object.DeepCopy()
 		if err := c.Create(t.Context(), &object); apierrors.IsAlreadyExists(err) {
-			continue // another test has it
+			continue // another test created it
 		} else if err != nil {
 			t.Fatal(err)
 		}
@@ -111,7 +111,7 @@ func created(t *testing.T) {
 	}
 }
 
-// printed is the table that the API server makes for `kubectl get`, without the age.
+// printed returns the API server's table for `kubectl get`, without the age.
 func printed(t *testing.T, resource string) string {
 	t.Helper()
 	config := rest.CopyConfig(server.config)

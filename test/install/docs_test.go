@@ -17,8 +17,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// TestRightsAreDocumented: docs/reference/security.md lists every right that the manifests grant, for those who review
-// an installation.
+// TestRightsAreDocumented checks that docs/reference/security.md lists exactly the permissions of the manifests.
 func TestRightsAreDocumented(t *testing.T) {
 	var want []string
 	for _, tree := range trees {
@@ -34,12 +33,12 @@ func TestRightsAreDocumented(t *testing.T) {
 	slices.Sort(want)
 	slices.Sort(got)
 	if diff := cmp.Diff(slices.Compact(want), got); diff != "" {
-		t.Errorf("docs/reference/security.md does not say what the manifests grant (-manifests +page):\n%s", diff)
+		t.Errorf("permissions in docs/reference/security.md (-manifests +page):\n%s", diff)
 	}
 }
 
-// rights spells rules out, one right a line: "memfit-manager-role core/pods get". Roles for people have a table of
-// their own.
+// rights returns one entry per permission: "memfit-manager-role core pods get". It skips roles for users, which have a
+// separate table.
 func rights(role string, rules []rbacv1.PolicyRule) []string {
 	if strings.HasSuffix(role, "-admin-role") || strings.HasSuffix(role, "-editor-role") ||
 		strings.HasSuffix(role, "-viewer-role") {
@@ -60,7 +59,7 @@ func rights(role string, rules []rbacv1.PolicyRule) []string {
 	return out
 }
 
-// named is an API group as the page names it.
+// named returns an API group's name on the page.
 func named(group string) string {
 	if group == "" {
 		return "core"
@@ -68,7 +67,7 @@ func named(group string) string {
 	return group
 }
 
-// row is a line of the tables: role, API group, resources (one with a name in backticks, or several), verbs, reason.
+// row matches a table row: role, API group, resources (several, or one and a resourceName in backticks), verbs, reason.
 var row = regexp.MustCompile(
 	"(?m)^\\| `(memfit-[a-z-]+)` \\| ([a-z0-9.]+) \\| ([^|]+) \\| ([a-z, ]+) \\| [^|]{12,} \\|$",
 )
@@ -90,7 +89,8 @@ func documented(t *testing.T) []string {
 	return out
 }
 
-// TestThiefIsDocumented: docs/reference/security.md says for every identity what its token is worth, right by right.
+// TestThiefIsDocumented checks that docs/reference/security.md describes, for each ServiceAccount and permission, what
+// a thief could do with the token.
 func TestThiefIsDocumented(t *testing.T) {
 	var want []string
 	for _, tree := range trees {
@@ -120,12 +120,12 @@ func TestThiefIsDocumented(t *testing.T) {
 	slices.Sort(want)
 	slices.Sort(got)
 	if diff := cmp.Diff(slices.Compact(want), got); diff != "" {
-		t.Errorf("docs/reference/security.md does not say what a thief could do (-manifests +page):\n%s", diff)
+		t.Errorf("table of stolen tokens in docs/reference/security.md (-manifests +page):\n%s", diff)
 	}
 }
 
-// TestEveryRoleIsInATree: the tables are derived from the trees, so a role of a component that is in none of them would
-// be in no table.
+// TestEveryRoleIsInATree checks that a tree contains each role of config/. The tables are compared with the trees, so
+// they would lack a role that no tree contains.
 func TestEveryRoleIsInATree(t *testing.T) {
 	built := map[string]bool{}
 	for _, tree := range trees {
@@ -145,7 +145,7 @@ func TestEveryRoleIsInATree(t *testing.T) {
 		}
 		objects, err := decode(content)
 		if err != nil { // a patch may be a list
-			return nil //nolint:nilerr // which is no role
+			return nil //nolint:nilerr // a list is not a role
 		}
 		for _, object := range objects {
 			kind, name := object.GetKind(), strings.TrimPrefix(object.GetName(), "memfit-")
@@ -153,21 +153,21 @@ func TestEveryRoleIsInATree(t *testing.T) {
 				continue
 			}
 			if roles++; !built[kind+" memfit-"+name] {
-				t.Errorf("%s: %s %s is in none of %v, and so in no table of docs/reference/security.md",
+				t.Errorf("%s: %s %s is in none of %v, so docs/reference/security.md is not checked for it",
 					path, kind, object.GetName(), trees)
 			}
 		}
 		return nil
 	})
 	if err != nil || roles < 15 {
-		t.Errorf("%d roles found, want the 15 and more of config/ (%v)", roles, err)
+		t.Errorf("%d roles found in config/, want at least 15 (%v)", roles, err)
 	}
 }
 
-// thief is a line of the table: ServiceAccount, right, what a thief could do with it.
+// thief matches a table row: ServiceAccount, permission, what a thief could do with it.
 var thief = regexp.MustCompile("(?m)^\\| `(memfit-[a-z-]+)` \\| `([a-z0-9./]+)` \\| [^|]{8,} \\|$")
 
-// worth are the rights among rules that change something, or read what is not for everybody, for each account.
+// worth returns, for each subject, the rules' permissions that change objects or read private data.
 func worth(subjects []rbacv1.Subject, rules []rbacv1.PolicyRule) []string {
 	private := []string{"pods", "configmaps", "secrets", "nodes/stats", "nodes/metrics"}
 	var out []string
@@ -186,17 +186,16 @@ func worth(subjects []rbacv1.Subject, rules []rbacv1.PolicyRule) []string {
 	return out
 }
 
-// TestNobodyIsToldToApplyAPlaceholder: the trees name the image "controller", which no registry has. Whoever applies
-// one as it is built waits for a pull that never succeeds, so pages and comments say `make deploy`, which puts the real
-// name in.
-func TestNobodyIsToldToApplyAPlaceholder(t *testing.T) {
+// TestDocsDoNotApplyAPlaceholder checks that no page or comment has a command that applies a tree as it is built: its
+// image "controller" is a placeholder, which cannot be pulled. They use `make deploy`, which sets the real name.
+func TestDocsDoNotApplyAPlaceholder(t *testing.T) {
 	var pages []string
 	for _, pattern := range []string{
 		"*.md", "docs/*/*.md", "config/*/kustomization.yaml", "config/*/*/kustomization.yaml",
 	} {
 		found, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil || len(found) == 0 {
-			t.Fatalf("nothing is %s: %v", pattern, err)
+			t.Fatalf("no file matches %s: %v", pattern, err)
 		}
 		pages = append(pages, found...)
 	}
@@ -218,11 +217,11 @@ func TestNobodyIsToldToApplyAPlaceholder(t *testing.T) {
 		for _, match := range made.FindAllStringSubmatch(string(text), -1) {
 			named++
 			if !slices.Contains(trees, match[1]) {
-				t.Errorf("%s: %q names a tree that nobody tests", page, match[0])
+				t.Errorf("%s: %q names an untested tree", page, match[0])
 			}
 		}
 	}
 	if named == 0 {
-		t.Error("no page says how to deploy an overlay")
+		t.Error("no page has a command that deploys an overlay")
 	}
 }

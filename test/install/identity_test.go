@@ -16,11 +16,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// usageReader is the account that kubelets see.
+// usageReader is the ServiceAccount that authenticates to kubelets.
 const usageReader = "memfit-usage-reader"
 
-// TestTokensForKubelets asks a real API server: the manager gets tokens of the account that kubelets see, and of no
-// other, and such a token reads statistics of nodes and nothing that the manager may do.
+// TestTokensForKubelets checks with a real API server that the manager may request tokens of usageReader only, and that
+// such a token may only read statistics of nodes.
 func TestTokensForKubelets(t *testing.T) {
 	c := apiServer(t)
 	for _, object := range build(t, "config/default") {
@@ -40,7 +40,7 @@ func TestTokensForKubelets(t *testing.T) {
 	if _, err := accounts.CreateToken(
 		t.Context(), manager, &authenticationv1.TokenRequest{}, metav1.CreateOptions{},
 	); !apierrors.IsForbidden(err) {
-		t.Errorf("asking for a token of %s was answered with %v, want a refusal", manager, err)
+		t.Errorf("requesting a token of %s: error %v, want a refusal", manager, err)
 	}
 	answer, err := accounts.CreateToken(t.Context(), usageReader, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	if err != nil {

@@ -1,8 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package install checks what `kubectl apply` would get from config/: the trees are built with kustomize, held against
-// memfit's own promises, and shown to a real API server. It needs no node.
+// Package install checks the manifests of config/: it builds the trees with kustomize, compares them with memfit's docs
+// and code, and sends them to a real API server as dry runs. It needs no node.
 package install
 
 import (
@@ -21,16 +21,16 @@ import (
 	"github.com/memfit/memfit/test/kustomize"
 )
 
-// root is the top of the repository, seen from this package.
+// root is the repository's root directory, relative to this package.
 const root = "../.."
 
-// trees are the ways to install memfit.
+// trees are the kustomizations that install memfit.
 var trees = []string{
 	"config/default", "config/overlays/self-managed-certs", "config/overlays/read-configmap-keys", "config/overlays/lab",
 	watchTree, seeTree, observeTree,
 }
 
-// withWebhook are those that change new pods.
+// withWebhook returns the trees that install the webhook.
 func withWebhook() []string {
 	return slices.DeleteFunc(slices.Clone(trees), func(tree string) bool { return tree == observeTree })
 }
@@ -74,7 +74,7 @@ func decode(manifests []byte) ([]built, error) {
 	}
 }
 
-// all returns the objects of one kind, in the type it has.
+// all returns the objects of one kind, converted to T.
 func all[T any](t *testing.T, objects []built, kind string) []T {
 	t.Helper()
 	var found []T
@@ -86,7 +86,7 @@ func all[T any](t *testing.T, objects []built, kind string) []T {
 	return found
 }
 
-// one returns the object of that kind and name.
+// one returns the object of this kind and name, converted to T.
 func one[T any](t *testing.T, objects []built, kind, name string) T {
 	t.Helper()
 	for _, object := range objects {
@@ -94,15 +94,14 @@ func one[T any](t *testing.T, objects []built, kind, name string) T {
 			return as[T](t, object)
 		}
 	}
-	t.Fatalf("there is no %s %s", kind, name)
+	t.Fatalf("%s %s not found", kind, name)
 	panic("unreachable")
 }
 
 func as[T any](t *testing.T, object built) T {
 	t.Helper()
 	var typed T
-	// Strict: a misspelt field would be dropped by the API server without a word, or refused with one, depending on who
-	// applies it.
+	// Strict, because some clients let the API server drop a misspelled field silently.
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(
 		object.Object, &typed, true,
 	); err != nil {

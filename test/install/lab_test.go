@@ -17,8 +17,8 @@ import (
 
 const labTree = "config/overlays/lab"
 
-// TestOnlyALabCompressesEvidence: no tree does it by itself, and only the namespace of the lab is labelled so that it
-// can be asked for. The component that asks for it brings the label along, for labs without cert-manager.
+// TestOnlyALabCompressesEvidence checks that no tree compresses evidence, and that only the lab's namespace has the
+// label that allows it. The component config/compress-evidence also sets the label, for labs without cert-manager.
 func TestOnlyALabCompressesEvidence(t *testing.T) {
 	for _, tree := range trees {
 		labelled, compresses := labOf(t, build(t, tree))
@@ -37,7 +37,7 @@ func TestOnlyALabCompressesEvidence(t *testing.T) {
 	if err := os.MkdirAll(overlay, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if overlay, err = os.MkdirTemp(overlay, "evidence."); err != nil { //nolint:usetesting // kustomize wants it inside the tree
+	if overlay, err = os.MkdirTemp(overlay, "evidence."); err != nil { //nolint:usetesting // kustomize needs it in the repository
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(overlay) })
@@ -54,7 +54,7 @@ func TestOnlyALabCompressesEvidence(t *testing.T) {
 	}
 }
 
-// labOf returns whether memfit's namespace is a lab's, and by what its manager compresses evidence; "": it does not.
+// labOf returns whether memfit's namespace has the lab label, and the manager's compression factor; "" is none.
 func labOf(t *testing.T, objects []built) (labelled bool, compresses string) {
 	for _, ns := range all[corev1.Namespace](t, objects, "Namespace") {
 		labelled = labelled || ns.Labels[v1alpha1.LabLabel] == "true"

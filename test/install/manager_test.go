@@ -28,7 +28,7 @@ var binary struct {
 	err error
 }
 
-// managerBinary is the manager's program, built once. TestMain removes it.
+// managerBinary builds the manager once and returns its path. TestMain removes it.
 func managerBinary(t *testing.T) string {
 	t.Helper()
 	binary.Do(func() {
@@ -36,7 +36,7 @@ func managerBinary(t *testing.T) string {
 		if binary.err != nil {
 			return
 		}
-		// Without DWARF and symbols it is linked in half the time.
+		// Without DWARF and symbols, linking takes half the time.
 		out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", binary.dir, root+"/cmd/manager").CombinedOutput()
 		if err != nil {
 			binary.err = fmt.Errorf("building the manager: %w\n%s", err, out)
@@ -48,23 +48,23 @@ func managerBinary(t *testing.T) string {
 	return filepath.Join(binary.dir, "manager")
 }
 
-// TestFlags: the manager knows the flags that the trees give it. An unknown one is a crash loop.
+// TestFlags checks that the manager accepts the flags of each tree. An unknown flag would cause a crash loop.
 func TestFlags(t *testing.T) {
 	manager := managerBinary(t)
 	for _, tree := range trees {
 		d := deployment(t, tree)
-		// -h comes last: flags are read from the left, so an unknown one ends the program with an error before it is seen.
+		// -h comes last: flags are parsed from the left, so an unknown flag fails before the manager reaches -h.
 		args := append(slices.Clone(managerOf(t, &d.Spec.Template.Spec).Args), "-h")
 		if out, err := exec.Command(manager, args...).CombinedOutput(); err != nil {
 			t.Errorf("%s: manager %v: %v\n%s", tree, args, err, out)
 		}
 	}
 	if exec.Command(manager, "--no-such-flag", "-h").Run() == nil {
-		t.Error("the manager takes any flag, so the above says nothing")
+		t.Error("the manager accepts an unknown flag, so the check above is ineffective")
 	}
 }
 
-// TestLease: the Role names the lease that the manager asks for; otherwise no replica ever becomes the leader.
+// TestLease checks that the Role allows the manager's lease by name. Otherwise no replica could become the leader.
 func TestLease(t *testing.T) {
 	source, err := os.ReadFile(filepath.Join(root, "cmd/manager/main.go"))
 	if err != nil {
@@ -72,7 +72,7 @@ func TestLease(t *testing.T) {
 	}
 	lease := regexp.MustCompile(`leaderElectionID = "([^"]+)"`).FindSubmatch(source)
 	if lease == nil {
-		t.Fatal("cmd/manager/main.go does not say leaderElectionID = \"...\"")
+		t.Fatal("leaderElectionID = \"...\" not found in cmd/manager/main.go")
 	}
 	role := one[rbacv1.Role](t, build(t, defaultTree), "Role", "memfit-leader-election-role")
 	for _, rule := range role.Rules {
@@ -80,11 +80,11 @@ func TestLease(t *testing.T) {
 			return
 		}
 	}
-	t.Errorf("the Role lets nobody update Lease %s", lease[1])
+	t.Errorf("the Role does not allow updates of Lease %s", lease[1])
 }
 
-// TestManagerEatsItsOwnFood: the manager is a Go program with a memory limit, so it runs with what memfit would give
-// it.
+// TestManagerEatsItsOwnFood checks that the manager, a Go program with a memory limit, has the settings that memfit
+// would inject.
 func TestManagerEatsItsOwnFood(t *testing.T) {
 	d := deployment(t, defaultTree)
 	isLimit := func(e corev1.EnvVar) bool { return e.Name == "GOMEMLIMIT" }
@@ -104,11 +104,11 @@ func TestManagerEatsItsOwnFood(t *testing.T) {
 	}
 	if got < 0 || written.Env[got].Value != injected.Env[want].Value {
 		t.Errorf(
-			"config/manager has %v; with limit %s memfit would set %v", written.Env, written.Resources.Limits.Memory(),
+			"config/manager has %v; with limit %s memfit would inject %v", written.Env, written.Resources.Limits.Memory(),
 			injected.Env[want],
 		)
 	}
 	if !slices.Equal(written.ResizePolicy, injected.ResizePolicy) {
-		t.Errorf("config/manager has resizePolicy %v, memfit would set %v", written.ResizePolicy, injected.ResizePolicy)
+		t.Errorf("config/manager has resizePolicy %v, memfit would inject %v", written.ResizePolicy, injected.ResizePolicy)
 	}
 }

@@ -15,14 +15,14 @@ import (
 
 const observeTree = "config/overlays/observe-only"
 
-// TestObserveOnly: the overlay has no way to change a pod, new or running, and needs nothing of cert-manager; the
-// manager takes its flags.
+// TestObserveOnly checks that the overlay cannot change new or running pods and does not need cert-manager, and that
+// the manager accepts its flags.
 func TestObserveOnly(t *testing.T) {
 	objects := build(t, observeTree)
 	for _, object := range objects {
 		if strings.HasSuffix(object.GetKind(), "WebhookConfiguration") ||
 			strings.Contains(object.GetAPIVersion(), "cert-manager.io") || object.GetName() == "memfit-webhook-service" {
-			t.Errorf("%s %s is there", object.GetKind(), object.GetName())
+			t.Errorf("unexpected %s %s", object.GetKind(), object.GetName())
 		}
 	}
 	for _, role := range all[rbacv1.ClusterRole](t, objects, "ClusterRole") {
@@ -46,7 +46,7 @@ func TestObserveOnly(t *testing.T) {
 		off = off || e.Name == "ENABLE_WEBHOOKS" && e.Value == "false"
 	}
 	if !off {
-		t.Errorf("the webhook is not off: %v", c.Env)
+		t.Errorf("the webhook is not disabled: %v", c.Env)
 	}
 	args := append(slices.Clone(c.Args), "-h")
 	if out, err := exec.Command(managerBinary(t), args...).CombinedOutput(); err != nil {

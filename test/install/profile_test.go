@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestBadProfiles: whoever gets a profile wrong reads what is wrong and what to write instead.
+// TestBadProfiles checks that the error for an invalid profile names the mistake and what to write instead.
 func TestBadProfiles(t *testing.T) {
 	c := apiServer(t)
 	for spec, want := range map[string]string{
@@ -90,7 +90,7 @@ func TestBadProfiles(t *testing.T) {
 		`{containers: [{name: a}, {name: a}]}`: `spec.containers[1]: Duplicate value: {"name":"a"}`,
 	} {
 		if _, err := create(t.Context(), c, t, spec); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s was answered with\n  %v\nwant a refusal that says\n  %s", spec, err, want)
+			t.Errorf("%s: error\n  %v\nwant a refusal with\n  %s", spec, err, want)
 		}
 	}
 }
@@ -123,8 +123,8 @@ func TestGoodProfiles(t *testing.T) {
 	}
 }
 
-// TestDefaults: what the API server fills in where the author said nothing. What can be inherited must stay open: a
-// default would overrule what a profile with role Defaults says, and below spec.containers the profile's own tuning.
+// TestDefaults checks the API server's defaults. Inheritable fields have none: a default would override a profile with
+// role Defaults and, below spec.containers, the profile's own tuning.
 func TestDefaults(t *testing.T) {
 	profile, err := create(
 		t.Context(), apiServer(t), t, `{tuning: {mode: DryRun}, containers: [{name: app, tuning: {heapPercent: 60}}]}`,

@@ -16,9 +16,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestProjectTellsTheTruth: kubebuilder and tools of its kind go by PROJECT. What it says of kinds and webhooks is what
-// config/default installs, and of controllers what controllers/ has.
-func TestProjectTellsTheTruth(t *testing.T) {
+// TestProjectFile checks PROJECT, which kubebuilder reads: its kinds and webhooks are those of config/default, its
+// controllers those of controllers/.
+func TestProjectFile(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "PROJECT"))
 	if err != nil {
 		t.Fatal(err)
@@ -76,12 +76,12 @@ func TestProjectTellsTheTruth(t *testing.T) {
 	}
 }
 
-// reconcilerOf is how a controller says whose objects it reconciles, each under its own name.
+// reconcilerOf matches the registration of a controller for a kind whose objects it reconciles by their own names.
 var reconcilerOf = regexp.MustCompile(
 	`For\(&v1alpha1\.(\w+)\{\}|&v1alpha1\.(\w+)\{\}, handler\.TypedEnqueueRequestsFromMapFunc\(keyOf\(`,
 )
 
-// reconciled are the kinds that have a controller.
+// reconciled returns "controller of KIND" for each kind with a controller.
 func reconciled(t *testing.T) (out []string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(root, "controllers", "*", "*.go"))

@@ -20,7 +20,7 @@ func read(t *testing.T, file string) []byte {
 	return content
 }
 
-// TestMonitoringComponent: added to config/default it names things that are there.
+// TestMonitoringComponent checks the labels and namespaces of the component's objects when added to config/default.
 func TestMonitoringComponent(t *testing.T) {
 	objects := build(t, "test/install/testdata/monitored")
 	monitor := find(t, objects, "ServiceMonitor", "memfit-controller-manager-metrics")
@@ -28,7 +28,7 @@ func TestMonitoringComponent(t *testing.T) {
 	service := find(t, objects, "Service", "memfit-controller-manager-metrics-service")
 	for label, value := range selector {
 		if service.GetLabels()[label] != value {
-			t.Errorf("the ServiceMonitor wants %s=%s, the Service has %v", label, value, service.GetLabels())
+			t.Errorf("the ServiceMonitor selects %s=%s, the Service has %v", label, value, service.GetLabels())
 		}
 	}
 	webhook := find(t, objects, "Service", "memfit-webhook-service")

@@ -20,10 +20,10 @@ import (
 	"github.com/memfit/memfit/test/tree"
 )
 
-// celBudget is what the API server lets the rules of one object cost.
+// celBudget is the API server's CEL cost limit for one object.
 const celBudget = 10_000_000
 
-// rules are the schema and the rules of MemoryProfiles, as the API server runs them.
+// rules returns the schema of MemoryProfiles and the API server's validator of their CEL rules.
 func rules(t *testing.T) (*structural.Structural, *cel.Validator) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(tree.Root(), "config", "crd", "bases", "memfit.dev_memoryprofiles.yaml"))
@@ -43,7 +43,7 @@ func rules(t *testing.T) (*structural.Structural, *cel.Validator) {
 		t.Fatal(err)
 	}
 	crd.Status.StoredVersions = []string{v1.Spec.Versions[0].Name}
-	// Also what the rules may cost at most, with lists and texts as long as the schema lets them be.
+	// This also checks the estimated maximum cost of the rules.
 	if errs := validation.ValidateCustomResourceDefinition(t.Context(), &crd); len(errs) > 0 {
 		t.Fatal(errs.ToAggregate())
 	}
@@ -58,7 +58,7 @@ func rules(t *testing.T) (*structural.Structural, *cel.Validator) {
 	return s, cel.NewValidator(s, true, celBudget)
 }
 
-// TestRulesNameTheFix: what cannot be meant is refused with what to write instead, and with nothing else.
+// TestRulesNameTheFix checks that an invalid value gets exactly one error, which has what to write instead.
 func TestRulesNameTheFix(t *testing.T) {
 	s, v := rules(t)
 	const quantity = " is not a quantity: write for example 200Mi (mebibytes) or 200M (megabytes)"
@@ -105,7 +105,7 @@ func TestRulesNameTheFix(t *testing.T) {
 		`{sizing: {disruption: {windows: [{schedule: "@daily", duration: 1h, timeZone: Local}]}}}`:    zone,
 		`{sizing: {disruption: {windows: [{schedule: "@daily", duration: 1h, timeZone: "+02:00"}]}}}`: zone,
 
-		// Good ones.
+		// Valid specs.
 		`{sizing: {limit: {min: 0.1Gi, max: 268435456}, disruption: {watch: 90s, cooldown: 0s}}}`: "",
 		`{sizing: {limit: {max: "1e9"}, disruption: {watch: 1h30m, cooldown: 1.5h}}}`:             "",
 		`{containers: [{name: "*"}, {name: app-2}, {name: 0}]}`:                                   "",
@@ -122,7 +122,7 @@ func TestRulesNameTheFix(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := json.Unmarshal(inJSON, &object); err != nil { // as the API server does: integers stay integers
+		if err := json.Unmarshal(inJSON, &object); err != nil { // keeps integers, as the API server does
 			t.Fatal(err)
 		}
 		errs, _ := v.Validate(t.Context(), nil, s, object, nil, celBudget)
@@ -130,8 +130,8 @@ func TestRulesNameTheFix(t *testing.T) {
 		for _, err := range errs {
 			got = append(got, err.Detail)
 		}
-		if answer := strings.Join(got, "; "); answer != want {
-			t.Errorf("%s is answered with\n  %s\nwant\n  %s", spec, answer, want)
+		if joined := strings.Join(got, "; "); joined != want {
+			t.Errorf("%s: errors\n  %s\nwant\n  %s", spec, joined, want)
 		}
 	}
 }

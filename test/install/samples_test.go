@@ -16,7 +16,7 @@ import (
 	"github.com/memfit/memfit/internal/profile"
 )
 
-// TestGitOpsExample: what Argo CD builds of the example is what Flux builds of its two folders, and nothing else.
+// TestGitOpsExample checks that Argo CD's build of the example equals Flux's builds of its two folders.
 func TestGitOpsExample(t *testing.T) {
 	const shop = "config/samples/gitops/shop"
 	all := build(t, shop)
@@ -26,7 +26,7 @@ func TestGitOpsExample(t *testing.T) {
 	}
 }
 
-// TestSamplesGetTheirSettings: each workload is governed by the profile beside it and gets what the sample promises.
+// TestSamplesGetTheirSettings checks that each sample workload matches its own profile and gets the promised settings.
 func TestSamplesGetTheirSettings(t *testing.T) {
 	samples := build(t, "config/samples")
 	var profiles []profile.Profile
@@ -35,7 +35,7 @@ func TestSamplesGetTheirSettings(t *testing.T) {
 			Ref: v1alpha1.ProfileReference{Kind: profile.KindNamespaced, Name: p.Name}, Namespace: "default", Spec: &p.Spec,
 		})
 		if invalid := profile.Invalid(&p.Spec); len(invalid) > 0 {
-			t.Errorf("sample %s cannot be applied: %v", p.Name, invalid)
+			t.Errorf("sample %s is invalid: %v", p.Name, invalid)
 		}
 	}
 	index := profile.NewIndex(profiles)
@@ -56,7 +56,7 @@ func TestSamplesGetTheirSettings(t *testing.T) {
 			WorkloadAnnotations: d.Annotations,
 		})
 		if match.Profile == nil || match.Profile.Ref.Name != d.Name {
-			t.Errorf("%s is governed by %v: %s", d.Name, match.Profile, match.Why)
+			t.Errorf("%s matches profile %v: %s", d.Name, match.Profile, match.Why)
 			continue
 		}
 		pod := &corev1.Pod{ObjectMeta: d.Spec.Template.ObjectMeta, Spec: d.Spec.Template.Spec}
@@ -69,8 +69,8 @@ func TestSamplesGetTheirSettings(t *testing.T) {
 	}
 }
 
-// TestMemfitItselfIsASample: the profile chooses the pods of the manager as they are installed, and only measures them,
-// without which memfit would not follow it.
+// TestMemfitItselfIsASample checks that the profile selects the manager's pods and only measures them. memfit ignores
+// any other profile for itself.
 func TestMemfitItselfIsASample(t *testing.T) {
 	profiles := all[v1alpha1.MemoryProfile](t, build(t, "config/samples/self"), "MemoryProfile")
 	if len(profiles) != 1 {
@@ -78,22 +78,22 @@ func TestMemfitItselfIsASample(t *testing.T) {
 	}
 	p := &profiles[0]
 	if invalid := profile.Invalid(&p.Spec); len(invalid) > 0 {
-		t.Errorf("it cannot be applied: %v", invalid)
+		t.Errorf("the profile is invalid: %v", invalid)
 	}
 	named := profile.Profile{
 		Ref: v1alpha1.ProfileReference{Kind: profile.KindNamespaced, Name: p.Name}, Namespace: p.Namespace, Spec: &p.Spec,
 	}
 	if !named.OnlyMeasures() {
-		t.Error("it would change what it chooses")
+		t.Error("the profile would change the pods that it selects")
 	}
-	index, chosen := profile.NewIndex([]profile.Profile{named}), 0
+	index, selected := profile.NewIndex([]profile.Profile{named}), 0
 	for _, d := range all[appsv1.Deployment](t, build(t, "config/default"), "Deployment") {
 		match := index.Match(profile.Subject{Namespace: d.Namespace, PodLabels: d.Spec.Template.Labels})
 		if match.Profile != nil {
-			chosen++
+			selected++
 		}
 	}
-	if chosen != 1 {
-		t.Errorf("it chooses %d Deployments of config/default, want the manager's", chosen)
+	if selected != 1 {
+		t.Errorf("the profile selects %d Deployments of config/default, want only the manager's", selected)
 	}
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// TestUnreadableSnapshots: the agent of one node cannot keep the manager from reading the snapshots of others, with
-// values that the schema allows and Go does not read, or only within minutes.
+// TestUnreadableSnapshots checks that values which the schema allows, but which Go cannot parse or parses for minutes,
+// do not prevent the manager from reading the other snapshots.
 func TestUnreadableSnapshots(t *testing.T) {
 	c := apiServer(t)
 	if err := c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "snapshots"}}); err != nil {
@@ -60,7 +60,7 @@ func TestUnreadableSnapshots(t *testing.T) {
 		t.Fatal(err)
 	}
 	if took := time.Since(began); took > 2*time.Second || len(all.Items) != 5 {
-		t.Errorf("%d snapshots in %s", len(all.Items), took)
+		t.Errorf("read %d snapshots in %s, want 5 within 2s", len(all.Items), took)
 	}
 	for i := range all.Items {
 		s := &all.Items[i]

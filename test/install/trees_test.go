@@ -24,7 +24,7 @@ const (
 	manager   = "memfit-controller-manager"
 )
 
-// deployment is the manager of a tree.
+// deployment returns the manager's Deployment of a tree.
 func deployment(t *testing.T, tree string) appsv1.Deployment {
 	t.Helper()
 	return one[appsv1.Deployment](t, build(t, tree), "Deployment", manager)
@@ -36,30 +36,28 @@ func TestContainersHaveResources(t *testing.T) {
 			for _, c := range slices.Concat(d.Spec.Template.Spec.InitContainers, d.Spec.Template.Spec.Containers) {
 				switch {
 				case c.Resources.Requests.Cpu().IsZero():
-					t.Errorf("%s: %s/%s has no CPU request: a busy node would leave webhook calls waiting", tree, d.Name, c.Name)
+					t.Errorf("%s: %s/%s has no CPU request: a busy node would delay webhook calls", tree, d.Name, c.Name)
 				case c.Resources.Requests.Memory().IsZero() || c.Resources.Limits.Memory().IsZero():
 					t.Errorf("%s: %s/%s has no memory request or limit", tree, d.Name, c.Name)
 				case !c.Resources.Limits.Cpu().IsZero():
-					t.Errorf("%s: %s/%s has a CPU limit: throttling turns a burst of pods into webhook timeouts", tree, d.Name, c.Name)
+					t.Errorf("%s: %s/%s has a CPU limit: throttling would time out webhook calls in a burst", tree, d.Name, c.Name)
 				}
 			}
 		}
 	}
 }
 
-// TestPodWebhook: the properties that keep a cluster running when memfit does not.
+// TestPodWebhook checks the fields that keep a cluster running while memfit is down.
 func TestPodWebhook(t *testing.T) {
 	for _, tree := range withWebhook() {
 		config := one[admissionregistrationv1.MutatingWebhookConfiguration](t, build(t, tree),
 			"MutatingWebhookConfiguration", "memfit-mutating-webhook-configuration")
-		// A patch that names a webhook which does not exist adds a second, broken one.
+		// A patch with a wrong webhook name adds a second, broken webhook.
 		if len(config.Webhooks) != 1 {
-			t.Fatalf(
-				"%s: %d mutating webhooks, want 1: does webhook/pod_webhook_patch.yaml name the one in the markers?", tree,
-				len(config.Webhooks),
-			)
+			t.Fatalf("%s: %d mutating webhooks, want 1: does webhook/pod_webhook_patch.yaml have the name in the markers?",
+				tree, len(config.Webhooks))
 		}
-		type promises struct {
+		type fields struct {
 			FailurePolicy admissionregistrationv1.FailurePolicyType
 			Reinvocation  admissionregistrationv1.ReinvocationPolicyType
 			SideEffects   admissionregistrationv1.SideEffectClass
@@ -72,12 +70,12 @@ func TestPodWebhook(t *testing.T) {
 		if len(w.Rules) != 1 {
 			t.Fatalf("%s: %d rules, want 1", tree, len(w.Rules))
 		}
-		got := promises{
+		got := fields{
 			*w.FailurePolicy, *w.ReinvocationPolicy, *w.SideEffects, *w.TimeoutSeconds, w.Rules[0].Resources,
 			w.Rules[0].Operations,
 			w.ClientConfig.Service.Namespace + "/" + w.ClientConfig.Service.Name,
 		}
-		want := promises{
+		want := fields{
 			"Ignore", "IfNeeded", "None", 2, []string{"pods", "jobs"}, []admissionregistrationv1.OperationType{"CREATE"},
 			namespace + "/memfit-webhook-service",
 		}
@@ -87,8 +85,8 @@ func TestPodWebhook(t *testing.T) {
 	}
 }
 
-// TestPodWebhookSparesNamespaces: memfit must be able to start, and the cluster to recover, without memfit. The names
-// are written into the selector; whoever installs memfit under another name has to change it there too.
+// TestPodWebhookSparesNamespaces checks that the webhook skips the namespaces that memfit and the cluster need to
+// start. The selector has memfit's namespace by name, which users who rename the namespace must change too.
 func TestPodWebhookSparesNamespaces(t *testing.T) {
 	for _, tree := range withWebhook() {
 		config := one[admissionregistrationv1.MutatingWebhookConfiguration](t, build(t, tree),
@@ -108,7 +106,7 @@ func TestPodWebhookSparesNamespaces(t *testing.T) {
 	}
 }
 
-// TestServicesReachTheManager: selectors and ports are strings in four files.
+// TestServicesReachTheManager checks selectors and ports, which are strings in four files.
 func TestServicesReachTheManager(t *testing.T) {
 	for _, tree := range trees {
 		objects := build(t, tree)
@@ -123,7 +121,7 @@ func TestServicesReachTheManager(t *testing.T) {
 			want = 1
 		}
 		if len(services) != want {
-			t.Errorf("%s: %d Services, want one for metrics, and one for the webhook where there is one", tree, len(services))
+			t.Errorf("%s: %d Services, want %d: one for metrics, and one for the webhook if any", tree, len(services), want)
 		}
 		for _, s := range services {
 			if !labels.SelectorFromSet(s.Spec.Selector).Matches(labels.Set(template.Labels)) {
@@ -131,7 +129,7 @@ func TestServicesReachTheManager(t *testing.T) {
 			}
 			for _, p := range s.Spec.Ports {
 				if !ports[p.TargetPort.String()] {
-					t.Errorf("%s: Service %s wants port %s of the manager, which has %v", tree, s.Name, p.TargetPort.String(), ports)
+					t.Errorf("%s: Service %s targets port %s, the manager has %v", tree, s.Name, p.TargetPort.String(), ports)
 				}
 			}
 		}
@@ -139,20 +137,18 @@ func TestServicesReachTheManager(t *testing.T) {
 			for _, rule := range p.Spec.Ingress {
 				for _, port := range rule.Ports {
 					if !ports[port.Port.String()] {
-						t.Errorf(
-							"%s: NetworkPolicy %s lets port %s in, which the manager does not have", tree, p.Name, port.Port.String(),
-						)
+						t.Errorf("%s: NetworkPolicy %s allows port %s, the manager has %v", tree, p.Name, port.Port.String(), ports)
 					}
 				}
 			}
 			if slices.Contains(p.Spec.PolicyTypes, networkingv1.PolicyTypeEgress) {
-				t.Errorf("%s: NetworkPolicy %s restricts egress; nobody knows the API server's port here", tree, p.Name)
+				t.Errorf("%s: NetworkPolicy %s restricts egress, but the API server's port is unknown", tree, p.Name)
 			}
 		}
 	}
 }
 
-// TestDrains: with either budget or replicas wrong, a node drain takes the webhook away or hangs.
+// TestDrains checks replicas and disruption budget, so that a node drain neither stops the webhook nor hangs.
 func TestDrains(t *testing.T) {
 	for _, tree := range trees {
 		d := deployment(t, tree)
@@ -173,7 +169,7 @@ func TestDrains(t *testing.T) {
 	}
 }
 
-// TestClusterRoles: what test/arch demands of the files holds for what is built from them as well.
+// TestClusterRoles checks built manifests, as TestClusterRolesStaySmall of test/arch checks their files.
 func TestClusterRoles(t *testing.T) {
 	for _, tree := range trees {
 		for _, role := range all[rbacv1.ClusterRole](t, build(t, tree), "ClusterRole") {
@@ -191,7 +187,8 @@ func TestClusterRoles(t *testing.T) {
 	}
 }
 
-// TestBindings: a role that no one holds, or a binding to nothing, fails at run time and nowhere else.
+// TestBindings checks that each role is bound, and that each binding names an existing role and the right subjects.
+// Mistakes would otherwise appear only at run time.
 func TestBindings(t *testing.T) {
 	people := []string{"-admin-role", "-editor-role", "-viewer-role", "memfit-metrics-reader"}
 	for _, tree := range trees {
@@ -228,14 +225,14 @@ func TestBindings(t *testing.T) {
 		for role := range roles {
 			isForPeople := slices.ContainsFunc(people, func(suffix string) bool { return strings.HasSuffix(role, suffix) })
 			if !isForPeople && !bound[role] {
-				t.Errorf("%s: nobody holds %s", tree, role)
+				t.Errorf("%s: no binding names %s", tree, role)
 			}
 		}
 	}
 }
 
-// TestNobodyWritesWhatMemfitWrites: recommendations and snapshots are read by people, and so are checkpoints, which
-// `kubectl memfit report` draws; memfit and its agents alone write them.
+// TestNobodyWritesWhatMemfitWrites checks that roles for users do not allow writes of recommendations, snapshots and
+// checkpoints, which only memfit and its agents write, and to which cluster roles they are aggregated.
 func TestNobodyWritesWhatMemfitWrites(t *testing.T) {
 	roles := all[rbacv1.ClusterRole](t, build(t, "config/default"), "ClusterRole")
 	ours := []string{"memorycheckpoints", "memoryrecommendations", "memorysnapshots"}
@@ -253,7 +250,7 @@ func TestNobodyWritesWhatMemfitWrites(t *testing.T) {
 			for _, resource := range rule.Resources {
 				writes := slices.ContainsFunc(rule.Verbs, func(v string) bool { return v != "get" && v != "list" && v != "watch" })
 				if kind, _, _ := strings.Cut(resource, "/"); writes && slices.Contains(ours, kind) {
-					t.Errorf("ClusterRole %s lets people %v %s", role.Name, rule.Verbs, resource)
+					t.Errorf("ClusterRole %s allows users to %v %s", role.Name, rule.Verbs, resource)
 				}
 			}
 		}
@@ -270,6 +267,6 @@ func TestNobodyWritesWhatMemfitWrites(t *testing.T) {
 		},
 	}
 	if diff := cmp.Diff(want, aggregated); diff != "" {
-		t.Errorf("roles that join the cluster's own (-want +got):\n%s", diff)
+		t.Errorf("roles aggregated to cluster roles (-want +got):\n%s", diff)
 	}
 }

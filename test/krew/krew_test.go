@@ -18,16 +18,16 @@ import (
 
 const version = "v9.8.7"
 
-// tools is the flag with which `go tool` finds krew, which is pinned among the other tools.
+// tools is the flag of `go tool` for the module that pins krew.
 const tools = "-modfile=../../hack/tools/go.mod"
 
-// TestKrewInstallsThePlugin: krew finds nothing to say about the manifest, and what it installs from the archive runs.
+// TestKrewInstallsThePlugin checks that krew accepts the manifest and that the plugin it installs runs.
 func TestKrewInstallsThePlugin(t *testing.T) {
 	dist := t.TempDir()
 	archive := packed(t, dist)
 	for _, platform := range []string{"linux_amd64", "linux_arm64", "darwin_amd64", "darwin_arm64", "windows_amd64"} {
 		other := filepath.Join(dist, "kubectl-memfit_"+platform+".tar.gz")
-		if _, err := os.Stat(other); err != nil { // of another platform: nothing here looks into it
+		if _, err := os.Stat(other); err != nil { // archives of other platforms are never unpacked here
 			if err := os.WriteFile(other, []byte(platform), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -49,21 +49,21 @@ func TestKrewInstallsThePlugin(t *testing.T) {
 	}
 	out, err := exec.Command(filepath.Join(home, "bin", "kubectl-memfit"), "--version").CombinedOutput()
 	if err != nil || !strings.Contains(string(out), version) {
-		t.Errorf("kubectl memfit --version as installed: %v, %s", err, out)
+		t.Errorf("kubectl memfit --version of the installed plugin: %v, %s", err, out)
 	}
 
-	// An archive that is not the manifest's is refused: the check of its digest is krew's, the digest is ours.
+	// krew refuses an archive whose digest is not the manifest's.
 	if err := os.WriteFile(archive, []byte("another"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	again := exec.Command("go", "tool", tools, "krew", "install", "--manifest="+manifest, "--archive="+archive)
 	again.Env = append(os.Environ(), "KREW_ROOT="+filepath.Join(t.TempDir(), "krew"), "KREW_NO_UPGRADE_CHECK=1")
 	if out, err := again.CombinedOutput(); err == nil || !strings.Contains(string(out), "checksum does not match") {
-		t.Errorf("krew installs another archive than the manifest's: %v\n%s", err, out)
+		t.Errorf("krew installs an archive with a wrong digest: %v\n%s", err, out)
 	}
 }
 
-// packed writes the archive of this machine's plugin, as hack/release.sh does.
+// packed builds the plugin for this machine, writes its archive as hack/release.sh does, and returns the path.
 func packed(t *testing.T, dist string) string {
 	t.Helper()
 	program := filepath.Join(dist, "kubectl-memfit")
@@ -93,7 +93,7 @@ func packed(t *testing.T, dist string) string {
 	return name
 }
 
-// run runs a command at the top of the repository, whose module is another.
+// run runs a command in the repository's root directory.
 func run(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	cmd.Dir = "../.."

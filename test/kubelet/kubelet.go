@@ -1,10 +1,9 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kubelet is a kubelet for tests: it runs the pods of one workload, ends their containers in every way that it
-// knows, and shows in their statuses what a real one shows, which is less than what happened: the last two ends, a
-// restart count, and one end in three different forms. It counts the OOM kills that happened, for comparison with what
-// memfit counts.
+// Package kubelet is a synthetic kubelet for tests: it runs the pods of one workload, ends their containers in several
+// ways, and returns statuses like a real kubelet's. These do not show everything: only a restart count and the last two
+// terminations. The package also counts the actual OOM kills, for comparison with memfit's count.
 package kubelet
 
 import (
@@ -28,9 +27,9 @@ type Kubelet struct {
 	// Choose makes every random choice: a number below n.
 	Choose func(n int) int
 	Now    time.Time
-	// Pods are in the order of their creation, with those that were deleted.
+	// Pods are in the order of their creation, including deleted ones.
 	Pods []*Pod
-	// Kills are the OOM kills that happened.
+	// Kills counts the actual OOM kills.
 	Kills   map[memory.OOMKind]int64
 	created int
 }
@@ -41,18 +40,18 @@ type Pod struct {
 	UID     types.UID
 	Created time.Time
 	Deleted bool
-	// Limit is effective as soon as it is written, and Resizes counts how often it was.
+	// Limit is immediately effective, and Resizes counts its changes.
 	Limit   memory.Bytes
 	Resizes int64
 	// Ready is when the pod is ready to serve.
 	Ready time.Time
-	// Restarts is the restartCount, and Started when the last instance began.
+	// Restarts is the restartCount, and Started the start of the last instance.
 	Restarts int32
 	Started  time.Time
-	// Cause is what ends every instance until a user has seen the last one: of ends that no one saw, a status has nothing
-	// but their number, so they must be like the one that is seen.
+	// Cause ends every instance until memfit knows the last end. Of earlier ends a status only shows the number, so that
+	// all of them must have the same cause.
 	Cause Cause
-	// Ends is how often an instance ended, and seen how many of these ends memfit knows.
+	// Ends counts the ends of instances, and seen those that memfit knows.
 	Ends, seen int64
 
 	phase phase
@@ -60,21 +59,21 @@ type Pod struct {
 	newest, last *corev1.ContainerStateTerminated
 }
 
-// phase is what the container does.
+// phase is the state of the container.
 type phase int
 
 const (
 	running phase = iota
-	// ended: nothing runs, and state.terminated reports why.
+	// ended: state.terminated has the last end.
 	ended
-	// waiting for the back-off to pass: the end has moved to lastState, before restartCount rises.
+	// waiting for the back-off: the end has moved to lastState, and restartCount has not risen yet.
 	waiting
 )
 
-// Cause is what ends an instance.
+// Cause is the cause of an instance's end.
 type Cause int
 
-// What an instance may end of. ChildThenStop is the kill of a child process, and an ordinary end some time later.
+// The causes. ChildThenStop is the kill of a child process, with an ordinary exit of the container later.
 const (
 	KernelOOM Cause = iota
 	HeapAbort
@@ -87,7 +86,7 @@ const (
 var endOf = map[Cause]struct {
 	reason string
 	exit   int32
-	kill   memory.OOMKind // empty: it is none
+	kill   memory.OOMKind // empty: not a kill
 }{
 	KernelOOM:     {"OOMKilled", 137, memory.OOMMainProcess},
 	HeapAbort:     {"Error", 134, memory.OOMHeapAbort},
@@ -96,7 +95,7 @@ var endOf = map[Cause]struct {
 	ChildThenStop: {"OOMKilled", 143, memory.OOMChildProcess},
 }
 
-// New is a kubelet without pods.
+// New returns a kubelet without pods.
 func New(now time.Time, choose func(n int) int) *Kubelet {
 	return &Kubelet{Choose: choose, Now: now, Kills: map[memory.OOMKind]int64{}}
 }
@@ -116,19 +115,19 @@ func (k *Kubelet) Create(name string, limit memory.Bytes) *Pod {
 	return p
 }
 
-// Existing are the pods that are not deleted.
+// Existing returns the pods that are not deleted.
 func (k *Kubelet) Existing() []*Pod {
 	return slices.DeleteFunc(slices.Clone(k.Pods), func(p *Pod) bool { return p.Deleted })
 }
 
-// Seen notes that memfit knows the first ends of a pod's container. When it knows all, the next may have another cause.
+// Seen records that memfit knows the first ends of a pod's container. If it knows all, the next may have another cause.
 func (k *Kubelet) Seen(p *Pod, ends int64) {
 	if p.seen = max(p.seen, ends); p.seen == p.Ends {
 		p.Cause = Cause(k.Choose(int(causes)))
 	}
 }
 
-// Unseen takes the ends of a deleted pod that were not seen out of the count: no one can know of them.
+// Unseen subtracts the unseen ends of a deleted pod from Kills, because memfit cannot observe them.
 func (k *Kubelet) Unseen(p *Pod) {
 	if kind := endOf[p.Cause].kill; kind != "" {
 		k.Kills[kind] -= p.Ends - p.seen
@@ -136,13 +135,13 @@ func (k *Kubelet) Unseen(p *Pod) {
 	p.seen = p.Ends
 }
 
-// Continue lets some time pass, and one container go on: end when it runs, wait when it has ended, run when it waits.
+// Continue lets some time pass and moves a container to its next phase: from running to ended, waiting and running.
 func (k *Kubelet) Continue(p *Pod) {
 	k.Pass()
 	switch p.phase {
 	case running:
 		if p.Cause == ChildThenStop && p.Ends > p.seen {
-			return // a second one would be hidden behind the first, and nothing would show it
+			return // a status cannot show a second kill of a child
 		}
 		k.End(p, p.Cause)
 	case ended:
@@ -152,7 +151,7 @@ func (k *Kubelet) Continue(p *Pod) {
 	}
 }
 
-// End ends the instance that runs.
+// End ends the running instance.
 func (k *Kubelet) End(p *Pod, cause Cause) {
 	end := endOf[cause]
 	p.last = p.newest
@@ -178,7 +177,7 @@ func (p *Pod) Running() bool { return p.phase == running }
 
 func (p *Pod) instance() string { return fmt.Sprintf("containerd://%s-%d", p.UID, p.Restarts) }
 
-// Shown is what the API server shows of a pod.
+// Shown returns a pod as the API server returns it.
 func (k *Kubelet) Shown(p *Pod) *corev1.Pod {
 	amount := corev1.ResourceList{corev1.ResourceMemory: *resource.NewQuantity(int64(p.Limit), resource.BinarySI)}
 	has := corev1.ResourceRequirements{Limits: amount, Requests: amount}

@@ -1,8 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kustomize builds trees of config/ for tests, with the library of the kustomize that is in kubectl. It touches
-// the files of the tree.
+// Package kustomize builds trees of config/ for tests, with the kustomize library that kubectl contains. It only reads
+// files.
 package kustomize
 
 import (
@@ -15,17 +15,17 @@ import (
 	"github.com/memfit/memfit/test/tree"
 )
 
-var one sync.Mutex // schemas are read into global variables
+var mu sync.Mutex // the library keeps schemas in global variables
 
-// Build returns what `kustomize build` prints for a folder: an absolute path, or one from the root of the repository.
+// Build returns the output of `kustomize build` for a folder, which is absolute or relative to the repository's root.
 func Build(folder string) ([]byte, error) {
-	one.Lock()
-	defer one.Unlock()
+	mu.Lock()
+	defer mu.Unlock()
 	if !filepath.IsAbs(folder) {
 		folder = filepath.Join(tree.Root(), folder)
 	}
 	options := krusty.MakeDefaultOptions()
-	options.Reorder = krusty.ReorderOptionLegacy // as the command does: a Namespace comes first
+	options.Reorder = krusty.ReorderOptionLegacy // as the command does: Namespaces first
 	objects, err := krusty.MakeKustomizer(options).Run(filesys.MakeFsOnDisk(), folder)
 	if err != nil {
 		return nil, err

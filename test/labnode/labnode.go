@@ -1,8 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package labnode is about nodes that the lab adds beside its own (hack/lab/README.md): it puts pods of tests on one,
-// and says of which variant it is.
+// Package labnode finds the additional nodes of the lab (hack/lab/README.md) and their variants, and places the pods of
+// tests on them.
 package labnode
 
 import (
@@ -15,19 +15,19 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Label is the label and the taint of nodes that the lab adds; Cgroup2 is its value for the one with cgroup v2.
+// Label is the label and the taint of the lab's additional nodes; Cgroup2 is its value for the node with cgroup v2.
 const (
 	Label   = "memfit.dev/lab-node"
 	Cgroup2 = "cgroup2"
 )
 
-// Place has pods of the template run on that node and on no other.
+// Place places pods on the node with that value of Label.
 func Place(p *corev1.PodSpec, node string) {
 	p.NodeSelector = map[string]string{Label: node}
 	p.Tolerations = []corev1.Toleration{{Key: Label, Operator: corev1.TolerationOpEqual, Value: node}}
 }
 
-// Kubelet is what of a kubelet's configuration makes a variant of the node.
+// Kubelet is the part of a kubelet's configuration that distinguishes the variants of a node.
 type Kubelet struct {
 	SingleProcessOOMKill bool            `json:"singleProcessOOMKill"`
 	FeatureGates         map[string]bool `json:"featureGates"`
@@ -36,16 +36,17 @@ type Kubelet struct {
 	} `json:"memorySwap"`
 }
 
-// Plain is the node without variants.
+// Plain reports whether the node was added without NODE_WITH.
 func (k Kubelet) Plain() bool { return !k.SingleProcessOOMKill && !k.Swaps() && !k.Throttles() }
 
-// Swaps is the variant NODE_WITH=swap.
+// Swaps reports whether the node is the variant NODE_WITH=swap.
 func (k Kubelet) Swaps() bool { return k.MemorySwap.SwapBehavior == "LimitedSwap" }
 
-// Throttles is the variant NODE_WITH=memory-qos.
+// Throttles reports whether the node is the variant NODE_WITH=memory-qos.
 func (k Kubelet) Throttles() bool { return k.FeatureGates["MemoryQoS"] }
 
-// Find returns the name of that node and how its kubelet is configured. The name is empty when the cluster has none.
+// Find returns the name and the kubelet configuration of the node with that value of Label. The name is empty if the
+// cluster has none.
 func Find(ctx context.Context, clients kubernetes.Interface, node string) (name string, k Kubelet, err error) {
 	nodes, err := clients.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: Label + "=" + node})
 	if err != nil || len(nodes.Items) == 0 {
@@ -55,7 +56,7 @@ func Find(ctx context.Context, clients kubernetes.Interface, node string) (name 
 	raw, err := clients.CoreV1().RESTClient().Get().
 		Resource("nodes").Name(name).SubResource("proxy").Suffix("configz").DoRaw(ctx)
 	if err != nil {
-		return "", k, fmt.Errorf("asking the kubelet of %s for its configuration: %w", name, err)
+		return "", k, fmt.Errorf("reading the kubelet configuration of node %s: %w", name, err)
 	}
 	var configz struct {
 		KubeletConfig Kubelet `json:"kubeletconfig"`

@@ -229,8 +229,8 @@ require (
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.2 // indirect
 )
 
-// Newer than the operator has them: with them, all of Kubernetes that imports them would be compiled again.
-// hack/lab/internal/component holds it.
+// Newer than the operator's versions: with these, all Kubernetes packages that import them would be compiled again.
+// hack/lab/internal/component compares the versions.
 exclude (
 	github.com/go-logr/logr v1.4.4
 	github.com/go-openapi/jsonpointer v1.0.1

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// root is the top of the repository, seen from this package.
+// root is the repository's root directory, relative to this package.
 const root = "../.."
 
 func read(t *testing.T, file string) []byte {
@@ -28,38 +28,38 @@ func read(t *testing.T, file string) []byte {
 	return content
 }
 
-// onTarget are the labels that Prometheus gives every series of a target, as the Prometheus operator sets them for a
-// ServiceMonitor, and the one that tells several clusters apart where their series are together.
-var onTarget = []string{"namespace", "service", "pod", "container", "endpoint", "job", "instance", "cluster"}
+// targetLabels are the labels that Prometheus adds to every series of a ServiceMonitor's target, and "cluster", which
+// distinguishes clusters in a shared Prometheus.
+var targetLabels = []string{"namespace", "service", "pod", "container", "endpoint", "job", "instance", "cluster"}
 
-// described are names of metrics, and their labels.
-type described map[string][]string
+// metrics maps names of metrics to their labels.
+type metrics map[string][]string
 
-// registered is what the manager registers, as its page says, which cmd/manager holds to the code: the code itself
-// would be compiled here once more, and all of Kubernetes with it, beside Prometheus' versions of what it imports.
-func registered(t *testing.T) described {
+// registered returns the manager's metrics from its page, which cmd/manager compares with the code. Importing the code
+// would compile it and Kubernetes again, with Prometheus' versions of the dependencies.
+func registered(t *testing.T) metrics {
 	t.Helper()
-	d := described{}
+	d := metrics{}
 	row := regexp.MustCompile("(?m)^\\| `(memfit_\\w+)` \\| \\w+ \\| ([^|]*) \\|")
 	label := regexp.MustCompile(`\w+`)
 	for _, found := range row.FindAllStringSubmatch(string(read(t, "docs/reference/manager.md")), -1) {
 		d[found[1]] = label.FindAllString(found[2], -1)
 	}
 	if got := d["memfit_oom_kills_total"]; !slices.Equal(got, []string{"container", "kind", "namespace", "workload"}) {
-		t.Fatalf("labels are read wrongly: %v", d)
+		t.Fatalf("the labels in docs/reference/manager.md were parsed incorrectly: %v", d)
 	}
 	return d
 }
 
-// others are metrics of the process that Prometheus' library registers by itself; they have no labels.
+// others are metrics that Prometheus and its library add; they have no labels of their own.
 var others = []string{
 	"up", "process_resident_memory_bytes", "go_memory_classes_heap_objects_bytes", "go_memstats_heap_alloc_bytes",
 }
 
-// labelsOf are the labels a series of this name has; false if nothing registers it.
-func (d described) labelsOf(name string) ([]string, bool) {
+// labelsOf returns the labels of a series of this name, and false if nothing registers it.
+func (d metrics) labelsOf(name string) ([]string, bool) {
 	if slices.Contains(others, name) {
-		return onTarget, true
+		return targetLabels, true
 	}
 	own, ok := d[name]
 	if base, isBucket := strings.CutSuffix(name, "_bucket"); !ok && isBucket {
@@ -67,11 +67,11 @@ func (d described) labelsOf(name string) ([]string, bool) {
 			own = append(slices.Clone(own), "le")
 		}
 	}
-	return append(slices.Clone(own), onTarget...), ok
+	return append(slices.Clone(own), targetLabels...), ok
 }
 
-// check parses an expression and reports what it asks for that no series has.
-func (d described) check(t *testing.T, where, expr string) parser.Expr {
+// check parses an expression and reports metrics and labels that do not exist.
+func (d metrics) check(t *testing.T, where, expr string) parser.Expr {
 	t.Helper()
 	parsed, err := parser.NewParser(parser.Options{}).ParseExpr(expr)
 	if err != nil {
@@ -87,7 +87,7 @@ func (d described) check(t *testing.T, where, expr string) parser.Expr {
 			}
 			for _, m := range n.LabelMatchers {
 				if m.Name != model.MetricNameLabel && !slices.Contains(has, m.Name) {
-					t.Errorf("%s: %s has no label %q, only %v", where, n.Name, m.Name, has)
+					t.Errorf("%s: label %q of %s not found, want one of %v", where, m.Name, n.Name, has)
 				}
 			}
 		case *parser.AggregateExpr:
@@ -96,7 +96,7 @@ func (d described) check(t *testing.T, where, expr string) parser.Expr {
 					has, _ := d.labelsOf(s.Name)
 					for _, by := range n.Grouping {
 						if !slices.Contains(has, by) {
-							t.Errorf("%s: %s is grouped by %q and has only %v", where, s.Name, by, has)
+							t.Errorf("%s: %s is grouped by %q, but its labels are %v", where, s.Name, by, has)
 						}
 					}
 				}
@@ -108,8 +108,8 @@ func (d described) check(t *testing.T, where, expr string) parser.Expr {
 	return parsed
 }
 
-// TestNamesOfTheMonitorStay: a metric that has a label which the target has too keeps its own only if the
-// ServiceMonitor reports it. Else every alert names the namespace of memfit and the container of the manager.
+// TestNamesOfTheMonitorStay checks that the ServiceMonitor sets honorLabels. Otherwise the target's labels replace a
+// metric's labels of the same name, and every alert names memfit's namespace and the manager's container.
 func TestNamesOfTheMonitorStay(t *testing.T) {
 	var monitor struct {
 		Spec struct {

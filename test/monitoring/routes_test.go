@@ -13,13 +13,13 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// TestRoutes: the example of docs/guide/install.md is a configuration of Alertmanager, and each alert reaches those
-// whom it concerns.
+// TestRoutes checks that the example in docs/guide/install.md is a valid configuration of Alertmanager, and that it
+// routes alerts about workloads to the namespace's team and all other alerts to the platform team.
 func TestRoutes(t *testing.T) {
 	example := regexp.MustCompile("(?s)```yaml\n(# alertmanager.yml\n.*?)```").
 		FindSubmatch(read(t, "docs/guide/install.md"))
 	if example == nil {
-		t.Fatal("docs/guide/install.md has no alertmanager.yml")
+		t.Fatal("alertmanager.yml not found in docs/guide/install.md")
 	}
 	c, err := config.Load(string(example[1]))
 	if err != nil {
@@ -45,16 +45,16 @@ func TestRoutes(t *testing.T) {
 			teams++
 		}
 		if got := receivers(labels); !slices.Equal(got, []string{want}) {
-			t.Errorf("%s goes to %v, want %s", a.Alert, got, want)
+			t.Errorf("%s is routed to %v, want %s", a.Alert, got, want)
 		}
 		if labels["namespace"] != "" {
 			labels["namespace"] = "other"
 			if got := receivers(labels); !slices.Equal(got, []string{"platform"}) {
-				t.Errorf("%s of another namespace goes to %v, want the platform", a.Alert, got)
+				t.Errorf("%s of another namespace is routed to %v, want platform", a.Alert, got)
 			}
 		}
 	}
 	if teams == 0 || teams == len(all) {
-		t.Errorf("%d of %d alerts are about workloads", teams, len(all))
+		t.Errorf("%d of %d alerts are about workloads, want some but not all", teams, len(all))
 	}
 }

@@ -28,7 +28,7 @@ type alert struct {
 	Labels, Annotations map[string]string
 }
 
-// alerts are those of the PrometheusRule, and its spec as a file of rules.
+// alerts returns the alerts of the PrometheusRule, and its spec, which is also a Prometheus rules file.
 func alerts(t *testing.T) (all []alert, spec []byte) {
 	t.Helper()
 	var rule struct{ Spec json.RawMessage }
@@ -43,12 +43,12 @@ func alerts(t *testing.T) (all []alert, spec []byte) {
 		all = append(all, g.Rules...)
 	}
 	if len(all) == 0 {
-		t.Fatalf("no alert in %s", rulesFile)
+		t.Fatalf("no alerts in %s", rulesFile)
 	}
 	return all, rule.Spec
 }
 
-// TestMetricsOfAlertsExist: an alert on a metric or label that was renamed is silent for ever.
+// TestMetricsOfAlertsExist checks the metrics and labels of alerts. An alert on a renamed metric would never fire.
 func TestMetricsOfAlertsExist(t *testing.T) {
 	all, _ := alerts(t)
 	d := registered(t)
@@ -57,7 +57,7 @@ func TestMetricsOfAlertsExist(t *testing.T) {
 	}
 }
 
-// TestRunbooks: every alert sends its reader to a heading that exists, and what stands below it names the alert.
+// TestRunbooks checks that each alert's runbook_url is a heading of runbooks, and that its section names the alert.
 func TestRunbooks(t *testing.T) {
 	sections := map[string]string{}
 	for _, section := range strings.Split(string(read(t, runbooks)), "\n## ")[1:] {
@@ -75,13 +75,13 @@ func TestRunbooks(t *testing.T) {
 		case !ok:
 			t.Errorf("%s: %s has no heading for #%s", a.Alert, runbooks, anchor)
 		case !strings.Contains(text, "`"+a.Alert+"`"):
-			t.Errorf("%s: the section #%s of %s does not name it", a.Alert, anchor, runbooks)
+			t.Errorf("%s: section #%s of %s does not name the alert", a.Alert, anchor, runbooks)
 		}
 	}
 }
 
-// TestHistories: in every alert's histories there is one in which it fires, and one in which it does not although the
-// metrics it looks at are there.
+// TestHistories checks that the histories test each alert both ways: in one it fires, and in one it is silent although
+// all its metrics exist.
 func TestHistories(t *testing.T) {
 	var histories struct {
 		Tests []struct {
@@ -114,7 +114,8 @@ func TestHistories(t *testing.T) {
 			}
 		}
 		if !fires || !silent {
-			t.Errorf("%s has no history in which it fires (%t) or none in which it does not (%t)", a.Alert, fires, silent)
+			t.Errorf("histories of %s: one in which it fires: %t, one in which it is silent: %t, want both", a.Alert, fires,
+				silent)
 		}
 	}
 }
@@ -130,7 +131,7 @@ func usesOnly(expr parser.Expr, names []string) bool {
 	return only
 }
 
-// TestAlerts plays the histories through the alerts, with the promtool that go.mod pins.
+// TestAlerts lints the alerts and tests them with the histories, with the promtool that go.mod pins.
 func TestAlerts(t *testing.T) {
 	_, spec := alerts(t)
 	dir := t.TempDir()
@@ -143,7 +144,7 @@ func TestAlerts(t *testing.T) {
 		{"check", "rules", "--lint=all", "--lint-fatal", filepath.Join(dir, "rules.yaml")},
 		{"test", "rules", filepath.Join(dir, "rules_test.yaml")},
 	} {
-		// Without the SDKs of clouds, which service discovery needs and rules do not; go tool knows no -tags.
+		// The tag omits service discovery with its cloud SDKs. go tool has no -tags, so use go run.
 		run := []string{"run", "-tags", "remove_all_sd", "github.com/prometheus/prometheus/cmd/promtool"}
 		cmd := exec.CommandContext(t.Context(), "go", append(run, arguments...)...)
 		if out, err := cmd.CombinedOutput(); err != nil {

@@ -1,7 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package newruntime does what CONTRIBUTING.md says about adding a runtime, with one that no one uses: it copies the
-// tree, adds one file and one folder of golden pairs, generates, and looks whether memfit knows the runtime
-// everywhere.
+// Package newruntime follows the steps of CONTRIBUTING.md for adding a runtime, with a synthetic one: in a copy of the
+// repository it adds one file and one folder of golden pairs, generates code and docs, and checks that every part of
+// memfit supports the runtime.
 package newruntime

@@ -22,35 +22,35 @@ import (
 
 const pairs = "internal/inject/testdata"
 
-// TestARuntimeIsOneFileAndItsGoldenPairs adds Brook, which is synthetic, the way CONTRIBUTING.md says.
+// TestARuntimeIsOneFileAndItsGoldenPairs adds the synthetic runtime Brook as CONTRIBUTING.md describes.
 func TestARuntimeIsOneFileAndItsGoldenPairs(t *testing.T) {
 	if testing.Short() {
-		t.Skip("builds parts of memfit in a copy of the tree")
+		t.Skip("builds parts of memfit in a copy of the repository")
 	}
-	c := copied(t)
+	c := copyTree(t)
 	c.add(t, "brook.go", "internal/runtimes/brook.go")
 	c.add(t, "brook", pairs+"/brook")
 
-	t.Run("what is not generated yet is named", func(t *testing.T) {
+	t.Run("missing generated files are reported", func(t *testing.T) {
 		out, err := c.run(t, "go", "test", "./test/arch", "-run", "TheAPIKnows")
 		if err == nil || !strings.Contains(out, "make generate manifests") || !strings.Contains(out, "Brook") {
-			t.Errorf("%v, want a failure that names Brook and what to run:\n%s", err, out)
+			t.Errorf("error %v, want a failure with Brook and the make targets to run:\n%s", err, out)
 		}
 	})
 	c.must(t, "make", "generate", "crds")
-	c.must(t, "go", "test", "./hack/reference", "-run", "^TestReference$", "-update") // a part of make reference
-	t.Run("it keeps the table's promises", func(t *testing.T) {
+	c.must(t, "go", "test", "./hack/reference", "-run", "^TestReference$", "-update") // part of make reference
+	t.Run("the tests of the table pass", func(t *testing.T) {
 		c.must(t, "go", "test", "./internal/runtimes", "./hack/runtimetable")
 		c.must(t, "go", "test", "./test/arch", "-run", "TheAPIKnows|Variants|OneFile|Headers|Links")
 	})
-	t.Run("it is injected", func(t *testing.T) { injected(t, c) })
-	t.Run("it is advised, classified and validated", func(t *testing.T) { known(t, c) })
-	t.Run("it is documented", func(t *testing.T) { documented(t, c) })
-	t.Run("an API server takes it", func(t *testing.T) { accepted(t, c) })
+	t.Run("the webhook injects its settings", func(t *testing.T) { checkInjection(t, c) })
+	t.Run("memfit advises, classifies and validates", func(t *testing.T) { checkProbe(t, c) })
+	t.Run("it is documented", func(t *testing.T) { checkDocs(t, c) })
+	t.Run("an API server accepts it", func(t *testing.T) { checkAPIServer(t, c) })
 }
 
-// injected: its golden pairs hold, offline too, and no other pod gets anything else than before.
-func injected(t *testing.T, c tree) {
+// checkInjection checks Brook's golden pairs, also offline, and that the golden pods of other runtimes are unchanged.
+func checkInjection(t *testing.T, c tree) {
 	c.must(t, "go", "test", "./internal/inject", "-run", "TestGolden$/brook")
 	c.must(t, "go", "test", "./cmd/kubectl-memfit/internal/offline", "-run", "TestGoldenPairsOfInject/brook")
 	c.must(t, "go", "test", "./internal/inject", "-run", "TestGolden$", "-update")
@@ -59,7 +59,7 @@ func injected(t *testing.T, c tree) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The one text that lists all runtimes: "write one of Auto, NodeJS, ...".
+		// One message lists all runtimes: "write one of Auto, NodeJS, ...".
 		after := strings.Replace(c.read(t, path.Join(pairs, file)), ", Brook, ", ", ", 1)
 		if diff := cmp.Diff(string(before), after); diff != "" {
 			t.Errorf("a new runtime changes %s (-before +after):\n%s", file, diff)
@@ -67,7 +67,7 @@ func injected(t *testing.T, c tree) {
 	}
 }
 
-// outputs are the golden pods below dir.
+// outputs returns the golden pods below dir.
 func outputs(t *testing.T, dir fs.FS) []string {
 	t.Helper()
 	var found []string
@@ -84,17 +84,17 @@ func outputs(t *testing.T, dir fs.FS) []string {
 	return found
 }
 
-// known: every place that decides by the runtime knows it (testdata/probe reports what was asked).
-func known(t *testing.T, c tree) {
+// checkProbe checks all other decisions that depend on the runtime. testdata/probe prints them.
+func checkProbe(t *testing.T, c tree) {
 	var got map[string]any
 	text := c.must(t, "go", "run", "./test/newruntime/testdata/probe")
 	if err := json.Unmarshal([]byte(text), &got); err != nil {
-		t.Fatalf("%v in %s", err, text)
+		t.Fatalf("parsing %s: %v", text, err)
 	}
 	want := map[string]any{
 		"annotation": "Brook",
 		"refused": []any{
-			"spec.tuning.heapLimit: 256Mi is not for Brook, whose pages are as large as the machine says: use heapPercent",
+			"spec.tuning.heapLimit: 256Mi is not for Brook, whose page size depends on the machine: use heapPercent",
 		},
 		"by command": "Brook",
 		"settings":   []any{"BROOK_OPTIONS: --heap-bytes=375809638 (70 % of 512Mi)"},
@@ -110,30 +110,30 @@ func known(t *testing.T, c tree) {
 		"advisories":         []any{"Brook before 2 does not read BROOK_OPTIONS: upgrade"},
 		"exit 99":            "HeapAbort",
 		"exit 99 of another": "",
-		"last words":         "HeapAbort",
-		"what helps": "the runtime's own heap cap was reached, not the limit: raise --heap-bytes (heapPercent in the " +
+		"log":                "HeapAbort",
+		"OOM advice": "the runtime's own heap cap was reached, not the limit: raise --heap-bytes (heapPercent in the " +
 			"profile); " +
 			"raise the limit only if RSS is close to it",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("what memfit makes of Brook (-want +got):\n%s", diff)
+		t.Errorf("memfit's results for Brook (-want +got):\n%s", diff)
 	}
 }
 
-func documented(t *testing.T, c tree) {
+func checkDocs(t *testing.T, c tree) {
 	page := c.read(t, "docs/reference/runtimes.md")
 	for _, row := range []string{
 		"| Brook | `Brook` | `brook`, `brookd` | `--heap-bytes` | `MALLOC_ARENA_MAX`, `MALLOC_TRIM_THRESHOLD_` |",
 		"| Brook | 99 | `brook: the heap is full` | raise --heap-bytes (heapPercent in the profile) |",
 	} {
 		if !strings.Contains(page, "\n"+row+"\n") {
-			t.Errorf("docs/reference/runtimes.md has no row %s", row)
+			t.Errorf("docs/reference/runtimes.md lacks the row %s", row)
 		}
 	}
 }
 
-// accepted: with the CRDs of the copy a profile may name it and its setting; one that no one knows is still refused.
-func accepted(t *testing.T, c tree) {
+// checkAPIServer checks that the CRDs of the copy accept Brook and its setting, and refuse an unknown runtime.
+func checkAPIServer(t *testing.T, c tree) {
 	config := expect.APIServer(t, func(e *envtest.Environment) {
 		e.CRDDirectoryPaths = []string{filepath.Join(c.dir, "config/crd/bases")}
 	})
@@ -144,7 +144,7 @@ func accepted(t *testing.T, c tree) {
 	for runtime, want := range map[string]string{"Brook": "", "Creek": `Unsupported value: "Creek"`} {
 		err := api.Create(t.Context(), profile(runtime))
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("a profile for %s: %v, want %q", runtime, err, want)
+			t.Errorf("a profile for %s: error %v, want %q", runtime, err, want)
 		}
 	}
 }

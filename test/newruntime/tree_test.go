@@ -14,11 +14,11 @@ import (
 	"testing"
 )
 
-// tree is a copy of the repository, made to be changed.
+// tree is a copy of the repository that the test may change.
 type tree struct{ dir string }
 
-// copied copies what people wrote. It reads the files itself, so that go test notices when one of them changes.
-func copied(t *testing.T) tree {
+// copyTree copies the repository without build output. It reads the files itself, so that go test's cache tracks them.
+func copyTree(t *testing.T) tree {
 	t.Helper()
 	c := tree{t.TempDir()}
 	root, err := os.OpenRoot("../..")
@@ -28,11 +28,11 @@ func copied(t *testing.T) tree {
 	defer func() { _ = root.Close() }()
 	err = fs.WalkDir(root.FS(), ".", func(path string, entry fs.DirEntry, err error) error {
 		switch {
-		case errors.Is(err, fs.ErrNotExist): // what another test made and removed meanwhile
+		case errors.Is(err, fs.ErrNotExist): // another test removed the file
 			return nil
 		case err != nil:
 			return err
-		case entry.IsDir() && slices.Contains([]string{".git", "bin", "dist", "out"}, entry.Name()): // made, not written
+		case entry.IsDir() && slices.Contains([]string{".git", "bin", "dist", "out"}, entry.Name()):
 			return fs.SkipDir
 		case entry.IsDir():
 			return os.MkdirAll(filepath.Join(c.dir, path), 0o755)
@@ -49,12 +49,12 @@ func copied(t *testing.T) tree {
 		return os.WriteFile(filepath.Join(c.dir, path), content, 0o644)
 	})
 	if err != nil {
-		t.Fatalf("copying the tree: %v", err)
+		t.Fatalf("copying the repository: %v", err)
 	}
 	return c
 }
 
-// add puts a file, or a folder of files, of testdata into the tree.
+// add copies a file or folder of testdata into the tree.
 func (c tree) add(t *testing.T, from, to string) {
 	t.Helper()
 	from, to = filepath.Join("testdata", from), filepath.Join(c.dir, to)
@@ -69,12 +69,12 @@ func (c tree) add(t *testing.T, from, to string) {
 	}
 }
 
-// run runs a command in the tree and returns what it wrote.
+// run runs a command in the tree and returns its output.
 func (c tree) run(t *testing.T, name string, args ...string) (string, error) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), name, args...)
 	cmd.Dir = c.dir
-	// go test tells its children where they are, and make what to do.
+	// Remove the variables by which go test and make control their subprocesses.
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
 		return strings.HasPrefix(v, "PWD=") || strings.HasPrefix(v, "MAKE") || strings.HasPrefix(v, "MFLAGS=")
 	})
@@ -82,7 +82,7 @@ func (c tree) run(t *testing.T, name string, args ...string) (string, error) {
 	return string(out), err
 }
 
-// must is run for what has to succeed.
+// must is like run, but the test fails if the command does.
 func (c tree) must(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	out, err := c.run(t, name, args...)

@@ -1,7 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package podplan does to a pod in a test what memfit's webhook does to one in a cluster.
+// Package podplan applies an injection plan to a pod in tests, as the API server applies the webhook's patch.
 package podplan
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/memfit/memfit/internal/inject"
 )
 
-// Apply carries a plan out on the pod it was made for, as the API server does with its patch.
+// Apply changes pod by the plan that was made for it. It panics if the patch does not apply.
 func Apply(pod *corev1.Pod, plan inject.Plan) {
 	operations := plan.Patch(pod)
 	if len(operations) == 0 {

@@ -3,10 +3,10 @@
 
 //go:build linux
 
-// Command rescuebench measures how many containers survive that grow beyond their memory limit (`make bench-rescue`):
-// with nothing, with VPA, with memfit without rescue, and with rescue. Every container is the pod of a Deployment on
-// the lab's node, whose cgroups this machine has; limits are read there every few milliseconds. It prints a table for
-// each arm.
+// Command rescuebench measures how many of the containers that grow beyond their memory limit survive (`make
+// bench-rescue`): with nothing, with VPA, with memfit without rescue, and with rescue. Every container runs in a
+// Deployment of one pod on the lab's node. Its limit is read every few milliseconds from this machine's cgroups. The
+// command prints tables of all arms.
 package main
 
 import (
@@ -38,8 +38,8 @@ type options struct {
 	runs, atOnce  int
 	hold, heap    time.Duration
 	out, node     string
-	exec          string // the lab's program, which runs commands on that node
-	// vpa is the folder of VPA's programs, vpaCRDs the file with its definitions.
+	exec          string // the lab's program, which runs commands on the node
+	// vpa is the directory of VPA's programs, vpaCRDs the file with its CRDs.
 	vpa, vpaCRDs string
 }
 
@@ -49,15 +49,15 @@ func main() {
 	list(&o.kinds, "kinds", "ramp,sawtooth,leak", "Kinds of programs: ramp, sawtooth, leak, heap.")
 	rates := flag.String("rates", "5,25,100,400", "Growth of ramps, MiB/s.")
 	limits := flag.String("limits", "128,256,512,1024", "Limits, MiB.")
-	factors := flag.String("factors", "1.2,1.5,2,3", "Where ramps level off, in limits.")
-	flag.IntVar(&o.runs, "runs", 1, "Runs of each combination of rate and limit; factors take turns.")
+	factors := flag.String("factors", "1.2,1.5,2,3", "Final size of ramps, as multiples of the limit.")
+	flag.IntVar(&o.runs, "runs", 1, "Runs of each combination of rate and limit; factors alternate.")
 	flag.IntVar(&o.atOnce, "at-once", 2, "Containers at the same time.")
-	flag.DurationVar(&o.hold, "hold", 15*time.Second, "How long a program runs on after it has grown.")
-	flag.DurationVar(&o.heap, "heap", 5*time.Minute, "How long a collected heap is followed.")
-	flag.StringVar(&o.out, "out", "", "File that the tables are written to, beside stdout.")
-	flag.StringVar(&o.node, "node", "", "Kind of a second node of the lab that containers run on: cgroup2.")
-	flag.StringVar(&o.exec, "exec", "/var/lib/memfit-lab/bin/lab", "The lab's program, which reads cgroups of that node.")
-	flag.StringVar(&o.vpa, "vpa", "", "Folder with vpa-recommender and vpa-updater, for the arm vpa.")
+	flag.DurationVar(&o.hold, "hold", 15*time.Second, "How long a program keeps running after it has grown.")
+	flag.DurationVar(&o.heap, "heap", 5*time.Minute, "How long a garbage-collected heap is observed.")
+	flag.StringVar(&o.out, "out", "", "File for the tables, in addition to stdout.")
+	flag.StringVar(&o.node, "node", "", "Kind of the lab's second node, to run containers there: cgroup2.")
+	flag.StringVar(&o.exec, "exec", "/var/lib/memfit-lab/bin/lab", "The lab's program, which reads that node's cgroups.")
+	flag.StringVar(&o.vpa, "vpa", "", "Directory with vpa-recommender and vpa-updater, for the arm vpa.")
 	flag.StringVar(&o.vpaCRDs, "vpa-crds", "", "File with VPA's CustomResourceDefinitions, for the arm vpa.")
 	flag.Parse()
 	o.rates, o.limits = numbers(*rates), numbers(*limits)
@@ -124,13 +124,13 @@ func run(ctx context.Context, o *options) error {
 			return err
 		}
 	}
-	if missed := missed(all); len(missed) > 0 {
-		return errors.New("targets are missed: " + strings.Join(missed, "; "))
+	if missed := missedTargets(all); len(missed) > 0 {
+		return errors.New("targets missed: " + strings.Join(missed, "; "))
 	}
 	return nil
 }
 
-// runArm runs every program of an arm, some at a time.
+// runArm runs every program of an arm, at most o.atOnce at a time.
 func runArm(ctx context.Context, k8s client.Client, config *rest.Config, o *options, arm string) ([]result, error) {
 	namespace, err := prepare(ctx, k8s, arm)
 	if err != nil {

@@ -27,33 +27,33 @@ import (
 
 const (
 	image = "memfit.test/goprobe:dev"
-	// before is how long a container runs before it grows: as long as the agent and the leader need to know it.
+	// before is how long a container runs before it grows, so that the agent and the leader know it.
 	before = 20 * time.Second
-	// every is how often a limit is read.
+	// every is the interval for reading a limit from this machine's cgroups.
 	every = 5 * time.Millisecond
-	// everyByAPI is how often it is read where the node is not this machine.
+	// everyByAPI is the interval for reading a limit through the API server, for containers on the second node.
 	everyByAPI = 100 * time.Millisecond
-	// nodeLabel has the kind of a second node of the lab, which has a taint of the same key.
+	// nodeLabel is the label with the kind of the lab's second node, and the key of its taint.
 	nodeLabel = "memfit.dev/lab-node"
 	// vpaArm is the arm in which VPA sizes the containers.
 	vpaArm = "vpa"
 )
 
-// program is what runs in one pod.
+// program is the program of one pod.
 type program struct {
 	name, kind string
 	rate       int // MiB/s; 0: none
 	limit      int // MiB
-	level      int // MiB; where it levels off
+	level      int // MiB; its final size
 	args       []string
 	lasts      time.Duration
-	// image and command of another program than goprobe; env of both.
+	// image and command replace goprobe; env applies to both.
 	image   string
 	command []string
 	env     []corev1.EnvVar
 }
 
-// programsOf are the programs of each arm, the same for all.
+// programsOf returns the programs, which are the same for all arms.
 func programsOf(o *options) (all []program) {
 	for _, kind := range o.kinds {
 		for run := range o.runs {
@@ -82,14 +82,14 @@ func ramp(rate, limit, level, run int, hold time.Duration) program {
 	return program{
 		name: fmt.Sprintf("ramp-%d-%d-%d", rate, limit, run), kind: "ramp", rate: rate, limit: limit, level: level,
 		args: []string{"-hold", fmt.Sprintf("%dMi", level), "-hold-over", over.String()}, lasts: over + hold,
-		env: uncollected,
+		env: withoutGC,
 	}
 }
 
-var uncollected = []corev1.EnvVar{{Name: "GOGC", Value: "off"}}
+var withoutGC = []corev1.EnvVar{{Name: "GOGC", Value: "off"}}
 
-// sawtooth takes and gives back a tenth of the limit, up to 97 % of it, as a collected heap near its cap does. It fills
-// slowly first, so that its start is no ramp.
+// sawtooth repeatedly allocates and frees 10 % of the limit, up to about 97 %, like a garbage-collected heap near its
+// cap. It first fills slowly, so that its start is not a ramp.
 func sawtooth(limit, run int, hold time.Duration) program {
 	return program{
 		name: fmt.Sprintf("sawtooth-%d-%d", limit, run), kind: "sawtooth", limit: limit, level: limit * 97 / 100,
@@ -97,12 +97,12 @@ func sawtooth(limit, run int, hold time.Duration) program {
 			"-hold", fmt.Sprintf("%dMi", limit*85/100), "-hold-over", "30s",
 			"-burst", fmt.Sprintf("%dMi", limit*10/100), "-burst-every", "5s", "-burst-for", "1s",
 		},
-		lasts: 30*time.Second + 4*hold, env: uncollected,
+		lasts: 30*time.Second + 4*hold, env: withoutGC,
 	}
 }
 
 const (
-	// nodeHeap keeps as many arrays of a MiB as its argument says, and drops half of them whenever it has more.
+	// nodeHeap keeps up to its argument of arrays of 1 MiB, and drops half of them whenever it has more.
 	nodeHeap = `const keep = []; const most = Number(process.argv[1]);
 		setInterval(() => { keep.push(new Array(131072).fill(1)); if (keep.length > most) keep.splice(0, most / 2); }, 25)`
 	// javaHeap is the same for the JVM.
@@ -112,8 +112,8 @@ const (
 			if (keep.size() > most) for (int i = 0; i < most / 2; i++) keep.poll(); } } }`
 )
 
-// heaps are collected heaps of runtimes with a cap of three quarters of the limit, of which up to 45 % of the limit is
-// alive, at 40 MiB of new objects a second.
+// heaps returns programs with garbage-collected heaps, capped below the limit. Up to 45 % of the limit is live, and
+// Node.js and the JVM allocate 40 MiB of new objects a second.
 func heaps(limit, run int, lasts time.Duration) (all []program) {
 	capMi, live := strconv.Itoa(limit*3/4), strconv.Itoa(limit*45/100)
 	of := func(runtime string) program {
@@ -130,7 +130,7 @@ func heaps(limit, run int, lasts time.Duration) (all []program) {
 	}
 	goes.env = []corev1.EnvVar{{Name: "GOMEMLIMIT", Value: strconv.Itoa(limit*85/100) + "MiB"}}
 	all = append(all, node, goes)
-	if limit >= 512 { // the compiler of a single file needs that much at first
+	if limit >= 512 { // the compiler of a single-file program needs that much
 		jvm := of("jvm")
 		jvm.image, jvm.env = "memfit.test/jdk:17", []corev1.EnvVar{{Name: "PROGRAM", Value: javaHeap}}
 		jvm.command = []string{"sh", "-c", `printf %s "$PROGRAM" > /tmp/Heap.java && exec java -Xmx` + capMi +
@@ -140,16 +140,16 @@ func heaps(limit, run int, lasts time.Duration) (all []program) {
 	return all
 }
 
-// leak grows by 5 % of the limit a second until it is killed.
+// leak returns a program that grows by 5 % of the limit a second until it is killed.
 func leak(limit, run int) program {
 	rate := max(limit/20, 1)
 	return program{
 		name: fmt.Sprintf("leak-%d-%d", limit, run), kind: "leak", rate: rate, limit: limit, level: 1 << 20,
-		args: []string{"-leak", fmt.Sprintf("%dMi", rate)}, lasts: 90 * time.Second, env: uncollected,
+		args: []string{"-leak", fmt.Sprintf("%dMi", rate)}, lasts: 90 * time.Second, env: withoutGC,
 	}
 }
 
-// prepare makes the namespace of an arm, and its profile.
+// prepare creates the namespace of an arm, and its profile.
 func prepare(ctx context.Context, k8s client.Client, arm string) (string, error) {
 	name := fmt.Sprintf("rescuebench-%s-%d", arm, time.Now().Unix()%100000)
 	if err := k8s.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
@@ -183,8 +183,8 @@ func remove(k8s client.Client, namespace string) {
 	_ = k8s.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
 }
 
-// deploymentOf is a Deployment of one pod on a node of the lab; "": its own. Its request is its limit, so that VPA,
-// which keeps their ratio, sets what it recommends.
+// deploymentOf returns a Deployment of one pod on a node of the lab; "": its first node. The request equals the limit,
+// so that VPA, which keeps their ratio, sets both to its recommendation.
 func deploymentOf(namespace, node string, p *program) *appsv1.Deployment {
 	command := p.command
 	if command == nil {
@@ -217,8 +217,8 @@ func deploymentOf(namespace, node string, p *program) *appsv1.Deployment {
 	}
 }
 
-// started returns the pod of a program when its container runs.
-func started(ctx context.Context, k8s client.Client, namespace string, p *program) (*corev1.Pod, error) {
+// awaitRunning returns the pod of a program once its container runs.
+func awaitRunning(ctx context.Context, k8s client.Client, namespace string, p *program) (*corev1.Pod, error) {
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
 		var pods corev1.PodList
 		err := k8s.List(ctx, &pods, client.InNamespace(namespace), client.MatchingLabels{"program": p.name})
@@ -235,13 +235,13 @@ func started(ctx context.Context, k8s client.Client, namespace string, p *progra
 	return nil, fmt.Errorf("the pod of %s does not run", p.name)
 }
 
-// ended is how a pod's container ended; nil: it has not.
-func ended(pod *corev1.Pod) *corev1.ContainerStateTerminated {
+// termination returns how a pod's container ended, or nil if it has not.
+func termination(pod *corev1.Pod) *corev1.ContainerStateTerminated {
 	status := &pod.Status.ContainerStatuses[0]
 	return cmp.Or(status.State.Terminated, status.LastTerminationState.Terminated)
 }
 
-// runProgram runs one program in a Deployment of its own and follows its pod until its container ends.
+// runProgram runs one program in its own Deployment and follows its pod until its container or the program's time ends.
 func runProgram(
 	ctx context.Context, k8s client.Client, o *options, namespace, arm string, p *program,
 ) (result, error) {
@@ -254,11 +254,11 @@ func runProgram(
 		_ = k8s.Delete(context.WithoutCancel(ctx), deployment, client.PropagationPolicy(metav1.DeletePropagationBackground))
 	}()
 	if arm == vpaArm {
-		if err := k8s.Create(ctx, vertical(namespace, p.name)); err != nil {
+		if err := k8s.Create(ctx, newVPA(namespace, p.name)); err != nil {
 			return r, fmt.Errorf("creating VerticalPodAutoscaler %s: %w", p.name, err)
 		}
 	}
-	pod, err := started(ctx, k8s, namespace, p)
+	pod, err := awaitRunning(ctx, k8s, namespace, p)
 	if err != nil {
 		return r, err
 	}
@@ -266,13 +266,13 @@ func runProgram(
 	since := pod.Status.ContainerStatuses[0].State.Running.StartedAt.Time
 	end := since.Add(before + p.lasts + 2*time.Second)
 	f := follower{limit: int64(p.limit) << 20, result: &r, every: everyByAPI}
-	f.read = func() (limit, used int64, err error) { return reported(ctx, k8s, key) }
+	f.read = func() (limit, used int64, err error) { return readFromAPI(ctx, k8s, key) }
 	if o.node == "" {
 		dir, err := cgroupOf(pod)
 		if err != nil {
 			return r, err
 		}
-		f.every, f.read = every, func() (limit, used int64, err error) { return inCgroup(dir) }
+		f.every, f.read = every, func() (limit, used int64, err error) { return readCgroup(dir) }
 	}
 	done := make(chan struct{})
 	go f.follow(end, done)
@@ -284,13 +284,13 @@ func runProgram(
 	if err := k8s.Get(ctx, key, pod); err != nil {
 		return r, err
 	}
-	for i := 0; i < 20 && f.gone && ended(pod) == nil; i++ {
+	for i := 0; i < 20 && f.gone && termination(pod) == nil; i++ {
 		time.Sleep(500 * time.Millisecond)
 		if err := k8s.Get(ctx, key, pod); err != nil {
 			return r, err
 		}
 	}
-	if t := ended(pod); t != nil {
+	if t := termination(pod); t != nil {
 		r.killed = true
 		r.reason = fmt.Sprintf("%s %d", t.Reason, t.ExitCode)
 	}
@@ -330,7 +330,7 @@ func cgroupOf(pod *corev1.Pod) (string, error) {
 	return "", fmt.Errorf("no memory cgroup of pod %s on this machine: the bench runs on the node", pod.Name)
 }
 
-// follower reads the limit and the use of one container.
+// follower reads the limit and the use of one container repeatedly.
 type follower struct {
 	read   func() (limit, used int64, err error)
 	every  time.Duration
@@ -356,7 +356,7 @@ func (f *follower) follow(end time.Time, done chan<- struct{}) {
 	f.result.ended = time.Now()
 }
 
-// peakOn is the most that a pod on the second node has used, as its kernel counted; 0: it is gone.
+// peakOn returns the kernel's peak use of a pod's container on the second node, or 0 if its cgroup is gone.
 func peakOn(ctx context.Context, exec string, pod *corev1.Pod) int64 {
 	_, id, _ := strings.Cut(pod.Status.ContainerStatuses[0].ContainerID, "://")
 	find := fmt.Sprintf("cat $(find /sys/fs/cgroup/kubepods -path '*/pod%s/%s/memory.peak')", pod.UID, id)
@@ -365,12 +365,12 @@ func peakOn(ctx context.Context, exec string, pod *corev1.Pod) int64 {
 	return peak
 }
 
-// inCgroup reads a cgroup of this machine. An error: it is gone.
-func inCgroup(dir string) (limit, used int64, err error) {
+// readCgroup reads a cgroup of this machine. An error means that it is gone.
+func readCgroup(dir string) (limit, used int64, err error) {
 	if limit, err = number(dir, "memory.limit_in_bytes", "memory.max"); err != nil {
 		return 0, 0, err
 	}
-	used, _ = number(dir, "memory.usage_in_bytes", "memory.current") // 0 where it is going
+	used, _ = number(dir, "memory.usage_in_bytes", "memory.current") // 0 while it is removed
 	return limit, used, nil
 }
 
@@ -384,13 +384,14 @@ func number(dir string, files ...string) (n int64, err error) {
 	return 0, err
 }
 
-// reported reads what kubelet and agent report, which is up to a second late. An error: the container has ended.
-func reported(ctx context.Context, k8s client.Client, key client.ObjectKey) (limit, used int64, err error) {
+// readFromAPI reads the limit from the pod's status and the use from the agent's snapshot, up to a second late. An
+// error means that the container has ended.
+func readFromAPI(ctx context.Context, k8s client.Client, key client.ObjectKey) (limit, used int64, err error) {
 	pod := &corev1.Pod{}
 	if err := k8s.Get(ctx, key, pod); err != nil {
 		return 0, 0, err
 	}
-	if t := ended(pod); t != nil {
+	if t := termination(pod); t != nil {
 		return 0, 0, fmt.Errorf("the container has ended: %s", t.Reason)
 	}
 	if r := pod.Status.ContainerStatuses[0].Resources; r != nil {

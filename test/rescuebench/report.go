@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// result is what became of one program.
+// result is the result of one program.
 type result struct {
 	program
 	arm    string
@@ -30,8 +30,8 @@ type raise struct {
 	from, to int64
 }
 
-// inForce are the times from the last alarm before a raise until the kernel enforced it.
-func (r *result) inForce() (all []time.Duration) {
+// effectiveDelays returns the times from the last alarm before each raise until the kernel enforced the raise.
+func (r *result) effectiveDelays() (all []time.Duration) {
 	for _, x := range r.raises {
 		var last time.Time
 		for _, at := range r.alarms {
@@ -46,8 +46,8 @@ func (r *result) inForce() (all []time.Duration) {
 	return all
 }
 
-// lent is by how much limits were raised, for how long: GiB-minutes.
-func (r *result) lent() (sum float64) {
+// lentGiBMinutes returns the sum of all raises times their durations, in GiB-minutes.
+func (r *result) lentGiBMinutes() (sum float64) {
 	for _, x := range r.raises {
 		sum += float64(x.to-x.from) / (1 << 30) * r.ended.Sub(x.at).Minutes()
 	}
@@ -55,22 +55,22 @@ func (r *result) lent() (sum float64) {
 }
 
 func (r *result) line() string {
-	return fmt.Sprintf("%-8s %-18s level %5dMi peak %5dMi killed %-5t %-14s alarms %d raises %d in force %v",
-		r.arm, r.name, r.level, r.peak>>20, r.killed, r.reason, len(r.alarms), len(r.raises), r.inForce())
+	return fmt.Sprintf("%-8s %-18s level %5dMi peak %5dMi killed %-5t %-14s alarms %d raises %d effective after %v",
+		r.arm, r.name, r.level, r.peak>>20, r.killed, r.reason, len(r.alarms), len(r.raises), r.effectiveDelays())
 }
 
-// tables are the figures of all arms, as Markdown.
+// tables returns the figures of all arms, as Markdown.
 func tables(o *options, all []result) string {
 	var b strings.Builder
 	if slices.Contains(o.kinds, "ramp") {
 		ramps(&b, o, all)
 	}
-	others(&b, o, all)
+	otherPrograms(&b, o, all)
 	return b.String()
 }
 
 func ramps(b *strings.Builder, o *options, all []result) {
-	fmt.Fprintf(b, "\n| arm | growth | ramps | survived | killed | alarm to in force p50 | p99 | GiB-minutes lent |\n")
+	fmt.Fprintf(b, "\n| arm | growth | ramps | survived | killed | alarm to effective p50 | p99 | GiB-minutes lent |\n")
 	fmt.Fprintf(b, "|---|---|---|---|---|---|---|---|\n")
 	for _, arm := range o.arms {
 		for _, rate := range o.rates {
@@ -86,7 +86,7 @@ func ramps(b *strings.Builder, o *options, all []result) {
 				if !r.killed {
 					survived++
 				}
-				delays, lent = append(delays, r.inForce()...), lent+r.lent()
+				delays, lent = append(delays, r.effectiveDelays()...), lent+r.lentGiBMinutes()
 			}
 			fmt.Fprintf(b, "| %s | %d MiB/s | %d | %d | %d | %s | %s | %.2f |\n", arm, rate, n, survived, n-survived,
 				quantile(delays, .5), quantile(delays, .99), lent)
@@ -94,11 +94,11 @@ func ramps(b *strings.Builder, o *options, all []result) {
 	}
 }
 
-// ramped reports whether it is a ramp that reached its limit: one that ended before shows nothing.
+// ramped reports whether the program is a ramp that reached its limit. Other ramps do not count.
 func (r *result) ramped() bool { return r.kind == "ramp" && (r.killed || r.peak >= int64(r.limit)<<20) }
 
-// missed are the targets of issue 33 that the arm rescue did not reach, of those that it was measured for.
-func missed(all []result) (missed []string) {
+// missedTargets returns the targets of issue 33 that the arm rescue measured and did not reach.
+func missedTargets(all []result) (missed []string) {
 	for _, target := range []struct {
 		what  string
 		share float64
@@ -116,14 +116,14 @@ func missed(all []result) (missed []string) {
 			}
 		}
 		if survived < target.share*n {
-			missed = append(missed, fmt.Sprintf("%.0f of %.0f %s survived, and %.0f %% are to", survived, n, target.what,
+			missed = append(missed, fmt.Sprintf("%.0f of %.0f %s survived, and %.0f %% are required", survived, n, target.what,
 				100*target.share))
 		}
 	}
 	return missed
 }
 
-func others(b *strings.Builder, o *options, all []result) {
+func otherPrograms(b *strings.Builder, o *options, all []result) {
 	fmt.Fprintf(b, "\n| arm | program | containers | killed | loans | container-minutes | loans per 100 hours |\n"+
 		"|---|---|---|---|---|---|---|\n")
 	for _, arm := range o.arms {

@@ -31,20 +31,20 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// startVPA runs VPA's recommender and updater on this machine as their release configures them, but that they look at
-// one namespace and do without VPA's webhook: pods are resized in place. The cluster needs no metrics server, because
-// they reach the API server through [metrics]. stop ends them.
+// startVPA runs VPA's recommender and updater on this machine, configured like a release, but for one namespace and
+// without VPA's webhook: pods are resized in place. They reach the API server through [serveMetrics], so that the
+// cluster needs no metrics server. stop stops them and deletes VPA's CRDs.
 func startVPA(
 	ctx context.Context, k8s client.Client, config *rest.Config, o *options, namespace string,
 ) (stop func(), err error) {
 	definitions, err := create(ctx, k8s, o.vpaCRDs)
 	if err != nil {
-		return nil, fmt.Errorf("creating VPA's definitions in a cluster that must be without VPA: %w", err)
+		return nil, fmt.Errorf("creating VPA's CRDs, which the cluster must not have yet: %w", err)
 	}
-	if err := served(ctx, k8s, namespace); err != nil {
+	if err := awaitServed(ctx, k8s, namespace); err != nil {
 		return nil, err
 	}
-	server, err := metrics(config, k8s)
+	server, err := serveMetrics(config, k8s)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func startVPA(
 	return stop, nil
 }
 
-// create creates what a file has, and returns it.
+// create creates the objects of a file, and returns them.
 func create(ctx context.Context, k8s client.Client, file string) (all []*unstructured.Unstructured, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -112,8 +112,8 @@ func create(ctx context.Context, k8s client.Client, file string) (all []*unstruc
 	return all, nil
 }
 
-// served waits until the API server serves VPA's objects.
-func served(ctx context.Context, k8s client.Client, namespace string) (err error) {
+// awaitServed waits until the API server serves VPA's objects.
+func awaitServed(ctx context.Context, k8s client.Client, namespace string) (err error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetAPIVersion("autoscaling.k8s.io/v1")
 	list.SetKind("VerticalPodAutoscalerList")
@@ -126,8 +126,8 @@ func served(ctx context.Context, k8s client.Client, namespace string) (err error
 	return fmt.Errorf("listing VerticalPodAutoscalers: %w", err)
 }
 
-// vertical lets VPA size the Deployment of a program in place.
-func vertical(namespace, name string) *unstructured.Unstructured {
+// newVPA returns a VerticalPodAutoscaler that sizes the Deployment of a program in place.
+func newVPA(namespace, name string) *unstructured.Unstructured {
 	v := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
 		"targetRef":      map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "name": name},
 		"updatePolicy":   map[string]any{"updateMode": "InPlaceOrRecreate"},
@@ -142,8 +142,9 @@ func vertical(namespace, name string) *unstructured.Unstructured {
 
 var memoryOnly = map[string]any{"containerName": "*", "controlledResources": []any{"memory"}}
 
-// metrics is the API server for VPA, which also answers for a metrics server: with the working sets that cgroups show.
-func metrics(config *rest.Config, k8s client.Client) (*httptest.Server, error) {
+// serveMetrics starts a proxy to the API server that also serves the metrics API, with working sets from this machine's
+// cgroups.
+func serveMetrics(config *rest.Config, k8s client.Client) (*httptest.Server, error) {
 	transport, err := rest.TransportFor(config)
 	if err != nil {
 		return nil, err
@@ -209,7 +210,7 @@ func serveUse(w http.ResponseWriter, r *http.Request, k8s client.Client, namespa
 	})
 }
 
-// workingSet is what the kubelet calls so: use without the file cache that is inactive.
+// workingSet returns the working set as the kubelet defines it: use minus inactive file cache.
 func workingSet(dir string) (int64, error) {
 	used, err := number(dir, "memory.usage_in_bytes", "memory.current")
 	if err != nil {
@@ -222,7 +223,7 @@ func workingSet(dir string) (int64, error) {
 	var inactive int64
 	for line := range strings.Lines(string(stat)) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if name == "total_inactive_file" || name == "inactive_file" { // the total comes later, and counts
+		if name == "total_inactive_file" || name == "inactive_file" { // with cgroup v1, the total comes later and applies
 			inactive, err = strconv.ParseInt(value, 10, 64)
 			if err != nil {
 				return 0, err

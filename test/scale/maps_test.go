@@ -20,28 +20,28 @@ import (
 	decision "github.com/memfit/memfit/internal/workload"
 )
 
-// maps is a cluster without network and disk: what memfit's caches would hold, and a count of what it writes. A method
-// that memfit is not known to need is a nil dereference, so that nothing is passed over silently.
+// maps implements a cluster without network and disk: the contents of memfit's caches, and a count of its writes. A
+// method that is not implemented panics, so that no request is ignored.
 type maps struct {
 	client.Client
 	pods map[client.ObjectKey]*corev1.Pod
 	// owners are ReplicaSets and Deployments; their names differ.
 	owners   map[client.ObjectKey]*metav1.PartialObjectMetadata
 	profiles []v1alpha1.ClusterMemoryProfile
-	// workloads are those of MemoryRecommendations, by the name of theirs.
+	// workloads are by the key of their MemoryRecommendation.
 	workloads map[client.ObjectKey]*workload
 
 	writes writes
-	// weigh also adds up the size of checkpoints.
+	// weigh: the sizes of checkpoints are added up in checkpoints, in bytes.
 	weigh       bool
 	checkpoints int64
 	version     int
 }
 
-// writes are requests that change something in the API server.
+// writes counts write requests.
 type writes struct{ status, checkpoints, events int64 }
 
-// Get answers as the manager's cache does: without copying what is only read.
+// Get returns objects without copying them, like the manager's cache.
 func (m *maps) Get(_ context.Context, key client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
 	switch out := obj.(type) {
 	case *corev1.Pod:
@@ -60,7 +60,7 @@ func (m *maps) Get(_ context.Context, key client.ObjectKey, obj client.Object, _
 	case *v1alpha1.MemoryRecommendation:
 		if w := m.workloads[key]; w != nil && w.recommended {
 			owner := m.owners[client.ObjectKey{Namespace: w.ref.Namespace, Name: w.ref.Name}]
-			out.ResourceVersion = "1" // as a cache that lags: no other writer is here
+			out.ResourceVersion = "1" // like a cache that lags: there is no other writer
 			out.OwnerReferences = records.Owners(w.ref, owner.UID)
 			return nil
 		}
@@ -69,7 +69,7 @@ func (m *maps) Get(_ context.Context, key client.ObjectKey, obj client.Object, _
 	return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
 }
 
-// Pod answers as a PodSource does.
+// Pod returns a pod of the cache, or nil.
 func (m *maps) Pod(_ context.Context, key client.ObjectKey) (*corev1.Pod, error) {
 	return m.pods[key], nil
 }
@@ -85,10 +85,10 @@ func (m *maps) Create(_ context.Context, obj client.Object, _ ...client.CreateOp
 	if _, ok := obj.(*v1alpha1.MemoryRecommendation); ok {
 		m.workloads[client.ObjectKeyFromObject(obj)].recommended = true
 	}
-	return m.wrote(obj)
+	return m.countWrite(obj)
 }
 
-// Status writes like the API server: the answer is a new version.
+// Status returns a writer that sets a new resource version, like the API server.
 func (m *maps) Status() client.SubResourceWriter { return statusOf{of: m} }
 
 type statusOf struct {
@@ -97,10 +97,10 @@ type statusOf struct {
 }
 
 func (s statusOf) Update(_ context.Context, obj client.Object, _ ...client.SubResourceUpdateOption) error {
-	return s.of.wrote(obj)
+	return s.of.countWrite(obj)
 }
 
-func (m *maps) wrote(obj client.Object) error {
+func (m *maps) countWrite(obj client.Object) error {
 	m.version++
 	obj.SetResourceVersion(strconv.Itoa(m.version))
 	checkpoint, ok := obj.(*v1alpha1.MemoryCheckpoint)
@@ -117,7 +117,7 @@ func (m *maps) wrote(obj client.Object) error {
 	return nil
 }
 
-// Record counts an event as the requests it is; memfit's own recorder writes fewer where they are many.
+// Record counts the requests of an Event; memfit's own recorder sends fewer when there are many.
 func (m *maps) Record(_ memory.Workload, e decision.Event) {
 	m.writes.events++
 	if e.OnRelated != "" {

@@ -35,15 +35,15 @@ const (
 	killCountersInterval = time.Minute
 )
 
-// A container is sampled for a week and a day before the measurement: every hour, and at the end as often as memfit
-// does.
+// The history of a container before the measurement: eight days of hourly samples, of which the last half hour has
+// samples every usageInterval.
 const (
 	lookBack   = 8 * 24 * time.Hour
 	recentSpan = 30 * time.Minute
 )
 
-// sampled are the times of these samples, oldest first; the last is just before the epoch.
-func sampled() (all []time.Time) {
+// historyTimes returns the times of these samples, oldest first; the last is just before the epoch.
+func historyTimes() (all []time.Time) {
 	for at := epoch.Add(-lookBack); at.Before(epoch.Add(-recentSpan)); at = at.Add(time.Hour) {
 		all = append(all, at)
 	}
@@ -53,12 +53,12 @@ func sampled() (all []time.Time) {
 	return all
 }
 
-// runtimesOf are the profiles of the clusters here, taken in turn.
+// runtimesOf are the runtimes of the profiles, which the workloads use in turn.
 var runtimesOf = []v1alpha1.RuntimeType{
 	v1alpha1.RuntimeNodeJS, v1alpha1.RuntimeJVM, v1alpha1.RuntimeGo, v1alpha1.RuntimeNative,
 }
 
-// operator is memfit's workload reconciler with everything around it that a cluster's would have, but for the network.
+// operator is memfit's workload reconciler with its inputs, but without a network.
 type operator struct {
 	maps      *maps
 	clock     *clocktesting.FakePassiveClock
@@ -78,7 +78,7 @@ type workload struct {
 	recommended bool // it has a MemoryRecommendation
 }
 
-// newOperator is a memfit that has seen nothing of its workloads yet.
+// newOperator returns an operator that has not observed its workloads yet.
 func newOperator(t *testing.T, workloads int) *operator {
 	t.Helper()
 	o := &operator{
@@ -114,7 +114,7 @@ func newOperator(t *testing.T, workloads int) *operator {
 	return o
 }
 
-// add makes the objects of workload number i, as memfit's caches keep them.
+// add adds the objects of workload number i to memfit's caches.
 func (o *operator) add(t *testing.T, i int) *workload {
 	t.Helper()
 	w := &workload{
@@ -123,13 +123,13 @@ func (o *operator) add(t *testing.T, i int) *workload {
 		},
 		like: newContainer(i),
 	}
-	governs := &o.maps.profiles[i%len(runtimesOf)]
+	selected := &o.maps.profiles[i%len(runtimesOf)]
 	deployment := metadata("apps/v1", "Deployment", w.ref.Namespace, w.ref.Name, nil)
-	deployment.Annotations = map[string]string{v1alpha1.ProfileAnnotation: governs.Name}
+	deployment.Annotations = map[string]string{v1alpha1.ProfileAnnotation: selected.Name}
 	set := metadata("apps/v1", "ReplicaSet", w.ref.Namespace, w.ref.Name+"-6d4cf56db6", deployment)
 	o.maps.owners[client.ObjectKeyFromObject(deployment)], o.maps.owners[client.ObjectKeyFromObject(set)] = deployment, set
 	for n := range replicas {
-		pod := newPod(t, set, n, w.like.limit, governs)
+		pod := newPod(t, set, n, w.like.limit, selected)
 		w.pods = append(w.pods, pod)
 		o.maps.pods[client.ObjectKeyFromObject(pod)] = pod
 	}
@@ -149,9 +149,9 @@ func metadata(
 	return m
 }
 
-// newPod is a running pod that memfit's webhook has seen, as memfit's cache keeps it.
+// newPod returns a running pod after memfit's webhook, as memfit's cache stores it.
 func newPod(
-	t *testing.T, set *metav1.PartialObjectMetadata, n int, limit memory.Bytes, governs *v1alpha1.ClusterMemoryProfile,
+	t *testing.T, set *metav1.PartialObjectMetadata, n int, limit memory.Bytes, selected *v1alpha1.ClusterMemoryProfile,
 ) *corev1.Pod {
 	t.Helper()
 	size := corev1.ResourceList{corev1.ResourceMemory: *resource.NewQuantity(int64(limit), resource.BinarySI)}
@@ -182,8 +182,8 @@ func newPod(
 		inject.Input{
 			Pod: pod,
 			Profile: &profile.Profile{
-				Ref:  v1alpha1.ProfileReference{Kind: profile.KindCluster, Name: governs.Name},
-				Spec: &governs.Spec.MemoryProfileSpec,
+				Ref:  v1alpha1.ProfileReference{Kind: profile.KindCluster, Name: selected.Name},
+				Spec: &selected.Spec.MemoryProfileSpec,
 			},
 		},
 	))
@@ -194,8 +194,8 @@ func newPod(
 	return slim.(*corev1.Pod)
 }
 
-// meet lets memfit see its pods and look at each workload once, so that it knows where to measure.
-func (o *operator) meet(t *testing.T) {
+// observeAll adds all pods and reconciles each workload once, so that memfit knows where to measure.
+func (o *operator) observeAll(t *testing.T) {
 	t.Helper()
 	for _, w := range o.workloads {
 		for _, pod := range w.pods {
@@ -203,35 +203,35 @@ func (o *operator) meet(t *testing.T) {
 			o.inbox.Observe(w.ref, oom.Observe(pod))
 		}
 	}
-	o.look(t)
+	o.reconcileAll(t)
 }
 
-// look reconciles every workload.
-func (o *operator) look(t *testing.T) {
+// reconcileAll reconciles every workload.
+func (o *operator) reconcileAll(t *testing.T) {
 	t.Helper()
 	for _, w := range o.workloads {
-		o.reconciled(t, w)
+		o.reconcileOne(t, w)
 	}
 }
 
-func (o *operator) reconciled(t *testing.T, w *workload) {
+func (o *operator) reconcileOne(t *testing.T, w *workload) {
 	t.Helper()
 	if _, err := o.reconcile.Reconcile(t.Context(), w.ref); err != nil {
 		t.Fatalf("reconciling %s: %v", w.ref, err)
 	}
 }
 
-// remember gives memfit the past of every workload, one after the other.
-func (o *operator) remember(t *testing.T) {
+// addHistory delivers the history of every workload, one workload after the other.
+func (o *operator) addHistory(t *testing.T) {
 	t.Helper()
-	times := sampled()
+	times := historyTimes()
 	for _, w := range o.workloads {
 		pending := 0
 		for i, at := range times {
 			o.measure(w, at)
-			if pending += len(w.pods); pending >= 2000 || i == len(times)-1 { // the mailbox holds 4096
+			if pending += len(w.pods); pending >= 2000 || i == len(times)-1 { // the inbox holds 4096
 				o.clock.SetTime(at)
-				o.reconciled(t, w)
+				o.reconcileOne(t, w)
 				pending = 0
 			}
 		}
@@ -239,8 +239,7 @@ func (o *operator) remember(t *testing.T) {
 	o.clock.SetTime(epoch)
 }
 
-// measure delivers one reading of every pod of a workload, as the usage collector does, and a kill as the pod informer
-// does.
+// measure delivers one sample of every pod of a workload, like the usage collector, and a kill, like the pod informer.
 func (o *operator) measure(w *workload, at time.Time) {
 	started := w.like.started
 	rss, killed := w.like.use(at)
@@ -258,9 +257,9 @@ func (o *operator) measure(w *workload, at time.Time) {
 	}
 }
 
-// kill ends the first pod's container and starts it again. The others, which are as full, are rolled at the same time.
+// kill OOM-kills and restarts the first pod's container. The other containers start over as well, without a kill.
 func (o *operator) kill(w *workload, at time.Time) {
-	pod := w.pods[0].DeepCopy() // the one in the cache is never changed
+	pod := w.pods[0].DeepCopy() // cached objects must not change
 	status := &pod.Status.ContainerStatuses[0]
 	status.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{
 		Reason: "OOMKilled", ExitCode: 137, StartedAt: status.State.Running.StartedAt, FinishedAt: metav1.NewTime(at),
@@ -273,7 +272,7 @@ func (o *operator) kill(w *workload, at time.Time) {
 	o.inbox.Observe(w.ref, oom.Observe(pod))
 }
 
-// count delivers the kernel's counters of kills of every pod of a workload, which say that no child was killed.
+// count delivers the kernel's kill counters of every pod of a workload, which are zero.
 func (o *operator) count(w *workload, at time.Time) {
 	o.counters = o.counters[:0]
 	for _, pod := range w.pods {
@@ -285,8 +284,7 @@ func (o *operator) count(w *workload, at time.Time) {
 	o.inbox.Counted("node-1", o.counters)
 }
 
-// run lets time pass from the epoch: a reading of everything every usageInterval, and a look at every workload that was
-// read.
+// run lets time pass from the epoch: every usageInterval, it samples all containers and reconciles all workloads.
 func (o *operator) run(t *testing.T, over time.Duration) {
 	t.Helper()
 	for at := epoch; at.Before(epoch.Add(over)); at = at.Add(usageInterval) {
@@ -297,6 +295,6 @@ func (o *operator) run(t *testing.T, over time.Duration) {
 				o.count(w, at)
 			}
 		}
-		o.look(t)
+		o.reconcileAll(t)
 	}
 }

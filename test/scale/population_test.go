@@ -12,14 +12,14 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Time in the bench: history goes back from epoch, and everything measured happens after it.
+// epoch is the start of the measurement; history is before it.
 var epoch = time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
 
-// demand is what a container uses at a time, in multiples of its base size: days since the epoch, and since it started.
+// demand returns the use of a container in multiples of its base size. day is the days since the epoch, age since its
+// start.
 type demand func(day, age float64) float64
 
-// patterns are the populations of a cluster, about as common as their number of lines. Each draws what it is like from
-// r, once.
+// patterns are the patterns of use, each as common as its number of entries. Each draws its parameters from r once.
 var patterns = []func(r *rand.Rand) demand{
 	flat, flat, flat,
 	diurnal, diurnal, diurnal,
@@ -35,19 +35,19 @@ func diurnal(r *rand.Rand) demand {
 	return func(day, _ float64) float64 { return 1 + swing*(1+math.Cos(2*math.Pi*(day-top)))/2 }
 }
 
-// sawtooth is a garbage collector's.
+// sawtooth is the use of a garbage-collected heap.
 func sawtooth(r *rand.Rand) demand {
 	height, period := between(r, 0.2, 0.8), between(r, 5, 120)/1440
 	return func(day, _ float64) float64 { return 1 + height*(day/period-math.Floor(day/period)) }
 }
 
-// ramp is slow growth of what a service knows.
+// ramp is the slow growth of a service's data.
 func ramp(r *rand.Rand) demand {
 	perDay := between(r, 0.002, 0.02)
 	return func(day, _ float64) float64 { return 1 + max(0, perDay*(day+30)) }
 }
 
-// leak grows until the kernel ends it, after 7 hours to 3 days.
+// leak grows until the kernel kills it, after 7 hours to 3 days.
 func leak(r *rand.Rand) demand {
 	life := between(r, 0.3, 3)
 	return func(_, age float64) float64 { return 0.4 + 0.6*age/life }
@@ -55,19 +55,19 @@ func leak(r *rand.Rand) demand {
 
 func between(r *rand.Rand, low, high float64) float64 { return low + (high-low)*r.Float64() }
 
-// container is one synthetic container name of one workload, the same for both competitors.
+// container is the synthetic container of one workload.
 type container struct {
 	base   float64 // bytes
 	noise  float64
 	demand demand
 	r      *rand.Rand
 	drift  float64
-	// limit is above all demand, but for one that leaks.
+	// limit exceeds all demand, except for a leak.
 	limit   memory.Bytes
 	started time.Time
 }
 
-// newContainer draws container number i of a population. Equal numbers give equal containers.
+// newContainer draws container number i. Equal numbers give equal containers.
 func newContainer(i int) *container {
 	r := rand.New(rand.NewPCG(2026, uint64(i)))
 	kind := i % len(patterns)
@@ -83,8 +83,8 @@ func newContainer(i int) *container {
 	return c
 }
 
-// use is what one replica uses: the demand, with noise that is correlated over some readings. What would go over its
-// limit is killed there and starts anew.
+// use returns the RSS of one replica: the demand, with noise that is correlated over some readings. At its limit the
+// container is killed and starts over.
 func (c *container) use(at time.Time) (rss memory.Bytes, killed bool) {
 	c.drift = 0.85*c.drift + 0.53*c.r.NormFloat64()
 	rss = memory.Bytes(c.base * c.demand(days(at.Sub(epoch)), days(at.Sub(c.started))) * (1 + c.noise*c.drift))

@@ -25,15 +25,15 @@ var (
 // The bounds, for one core.
 const (
 	maxPass      = 3 * time.Second    // a minute of operation of atContainers
-	maxHeap      = memory.Bytes(1536) // per container, from atContainers on: with few, the process itself is much of it
+	maxHeap      = memory.Bytes(1536) // per container, from atContainers on: with few, the process itself dominates
 	atContainers = 100_000
-	maxWrites    = 8.0 // per workload and hour: six checkpoints, a status, and something happening
-	replicas     = 10  // of a workload
+	maxWrites    = 8.0 // per workload and hour: six checkpoints, a status, and an occasional change
+	replicas     = 10  // per workload
 )
 
-// TestLoop measures a minute of the operator: four readings of every container and one of its kill counter taken in,
-// each workload offered for a reconcile at each of them, what is worth it written. It is the mean of eleven, in which
-// every checkpoint is written once.
+// TestLoop measures a minute of the operator: four samples and one kill counter of every container, a reconcile of
+// every workload after each sample, and the writes. It averages eleven minutes, in which every checkpoint is written
+// once.
 func TestLoop(t *testing.T) {
 	for text := range strings.SplitSeq(*sizes, ",") {
 		n, err := strconv.Atoi(text)
@@ -47,12 +47,12 @@ func TestLoop(t *testing.T) {
 func measureLoop(t *testing.T, containers int) {
 	o := newOperator(t, containers/replicas)
 	before := liveHeap()
-	o.meet(t)
-	o.remember(t)
+	o.observeAll(t)
+	o.addHistory(t)
 	heap := liveHeap() - before
 	o.maps.weigh, o.maps.writes = true, writes{}
 	const minutes = 11
-	pass := processorTime(t, func() { o.run(t, minutes*time.Minute) }) / minutes
+	pass := cpuTime(t, func() { o.run(t, minutes*time.Minute) }) / minutes
 	written := o.maps.writes.checkpoints
 	if written < int64(len(o.workloads)) {
 		t.Fatalf("memfit wrote %d checkpoints of %d workloads in eleven minutes", written, len(o.workloads))
@@ -66,18 +66,18 @@ func measureLoop(t *testing.T, containers int) {
 		return
 	}
 	if allowed := maxPass * time.Duration(containers) / atContainers; pass > allowed {
-		t.Errorf("a minute takes %s of processor time, at most %s is allowed", pass.Round(time.Millisecond), allowed)
+		t.Errorf("a minute takes %s of CPU time, at most %s is allowed", pass.Round(time.Millisecond), allowed)
 	}
 	if heap > (maxHeap * memory.Bytes(containers)).Percent(101) {
 		t.Errorf("a container takes %d bytes of heap, at most %d are allowed", each(int64(heap)), maxHeap)
 	}
 }
 
-// TestWrites lets hours pass at memfit's defaults, a reading every 15 s, and counts what memfit writes meanwhile.
+// TestWrites lets hours pass with memfit's default intervals, and counts memfit's writes.
 func TestWrites(t *testing.T) {
 	o := newOperator(t, *workloads)
-	o.meet(t)
-	o.remember(t)
+	o.observeAll(t)
+	o.addHistory(t)
 	o.maps.writes = writes{}
 	o.run(t, *hours)
 	perHour := func(n int64) float64 { return float64(n) / float64(*workloads) / hours.Hours() }
@@ -90,29 +90,29 @@ func TestWrites(t *testing.T) {
 	}
 }
 
-// liveHeap is what is reachable now.
+// liveHeap returns the size of reachable objects.
 func liveHeap() memory.Bytes {
 	runtime.GC()
-	runtime.GC() // what finalizers held
+	runtime.GC() // objects that finalizers kept
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return memory.Bytes(m.HeapAlloc)
 }
 
-// processorTime is what f takes on one core, garbage collection included.
-func processorTime(t *testing.T, f func()) time.Duration {
+// cpuTime returns the CPU time of f on one core, including garbage collection.
+func cpuTime(t *testing.T, f func()) time.Duration {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	runtime.GC()
-	before := used(t)
+	before := processCPU(t)
 	f()
-	return used(t) - before
+	return processCPU(t) - before
 }
 
-// used is the processor time of this process on all cores.
-func used(t *testing.T) time.Duration {
+// processCPU returns the CPU time of this process on all cores.
+func processCPU(t *testing.T) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		t.Fatal(fmt.Errorf("reading the processor time of this process: %w", err))
+		t.Fatal(fmt.Errorf("reading the CPU time of this process: %w", err))
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

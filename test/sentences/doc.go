@@ -1,6 +1,6 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sentences holds that no text for users is read back by memfit: with every sentence replaced by a key, the
+// Package sentences tests that memfit never parses its own text for users: with every sentence replaced by a key, its
 // decisions are the same.
 package sentences

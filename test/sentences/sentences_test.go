@@ -22,26 +22,26 @@ import (
 
 const (
 	root = "../.."
-	// simulated is the package whose simulations are played.
+	// simulated is the package whose simulations the test runs.
 	simulated = "internal/workload"
 )
 
-// packages are those that make sentences for users while they decide.
+// packages are the packages that decide and that write sentences for users.
 var packages = []string{
 	"internal/constraints", "internal/drift", "internal/inject", "internal/oom", "internal/profile", "internal/recommend",
 	"internal/report", "internal/rollout", "internal/shape", "internal/workload", "internal/workloadkind",
 }
 
-// TestNoSentenceDecides plays the same simulation with the sentences as they are and with each of them replaced by a
-// key. A wording may be changed at any time, so both must decide the same.
+// TestNoSentenceDecides runs the same simulation with the original sentences and with each sentence replaced by a key.
+// Both must decide the same, because wording may change at any time.
 func TestNoSentenceDecides(t *testing.T) {
 	overlay := map[string]string{}
 	driver := absolute(t, "testdata/decisions_test.go")
 	added := absolute(t, filepath.Join(root, simulated, "zz_decisions_test.go"))
 	overlay[added] = driver
-	want, shown := play(t, overlay)
+	want, shown := simulate(t, overlay)
 	if len(want) < 100_000 || !bytes.Contains(want, []byte(`"Decrease"`)) || !bytes.Contains(want, []byte(`"newPods"`)) {
-		t.Fatalf("the simulation decided too little to compare: %d bytes", len(want))
+		t.Fatalf("the simulation made too few decisions to compare: %d bytes", len(want))
 	}
 
 	keys := 0
@@ -49,14 +49,14 @@ func TestNoSentenceDecides(t *testing.T) {
 		keys += replace(t, dir, overlay)
 	}
 	if keys < 600 {
-		t.Errorf("%d sentences were found, want most of them", keys)
+		t.Errorf("%d sentences found, want at least 600", keys)
 	}
-	got, keyed := play(t, overlay)
+	got, keyed := simulate(t, overlay)
 	if bytes.Equal(shown, keyed) || !bytes.Contains(keyed, []byte("sentence-")) {
-		t.Error("users were shown the same with keys, so that nothing was tested")
+		t.Error("text for users is the same with keys, so the comparison is ineffective")
 	}
 	if at := differ(want, got); at != "" {
-		t.Errorf("with other sentences another decision was made: a text is read back\n%s", at)
+		t.Errorf("decisions differ with other sentences: memfit parses a text (-original +keys)\n%s", at)
 	}
 }
 
@@ -69,8 +69,8 @@ func absolute(t *testing.T, path string) string {
 	return full
 }
 
-// play runs the simulation with some files replaced, and returns what was decided and what users were shown.
-func play(t *testing.T, overlay map[string]string) (decided, shown []byte) {
+// simulate runs the simulation with some files replaced, and returns the decisions and the text for users.
+func simulate(t *testing.T, overlay map[string]string) (decided, shown []byte) {
 	t.Helper()
 	dir := t.TempDir()
 	text, err := json.Marshal(map[string]any{"Replace": overlay})
@@ -89,7 +89,7 @@ func play(t *testing.T, overlay map[string]string) (decided, shown []byte) {
 		run.Env = append(run.Env, env+"="+file)
 	}
 	if out, err := run.CombinedOutput(); err != nil {
-		t.Fatalf("playing the simulation: %v\n%s", err, out)
+		t.Fatalf("running the simulation: %v\n%s", err, out)
 	}
 	read := func(file string) []byte {
 		data, err := os.ReadFile(file)
@@ -101,7 +101,7 @@ func play(t *testing.T, overlay map[string]string) (decided, shown []byte) {
 	return read(files["DECIDED"]), read(files["SHOWN"])
 }
 
-// replace adds the files of a package to the overlay, with keys for sentences, and returns how many there are.
+// replace adds the files of a package to the overlay, with keys for sentences, and returns the number of keys.
 func replace(t *testing.T, dir string, overlay map[string]string) (keys int) {
 	t.Helper()
 	sources, err := filepath.Glob(filepath.Join(root, dir, "*.go"))
@@ -136,21 +136,21 @@ func replace(t *testing.T, dir string, overlay map[string]string) (keys int) {
 	return keys
 }
 
-// sentence matches a text with two words or more; verb matches what fmt fills in.
+// sentence matches a text with at least two words; verb matches a format verb of package fmt.
 var (
 	sentence = regexp.MustCompile(`[A-Za-z%][^ ]* +[A-Za-z%]|[A-Za-z]{2}[^ ]* $|^ [A-Za-z]{2}`)
 	verb     = regexp.MustCompile(`%[-+# 0]*(\[\d+\])?[\d.]*[a-zA-Z%]`)
 )
 
-// keyed replaces the sentences of a file by keys and returns how many it found. Texts that something is compared with
-// stay: if that is a sentence of memfit's own, the comparison fails from now on.
+// keyed replaces the sentences of a file with keys and returns their number. It keeps the texts of comparisons: a
+// comparison with one of memfit's own sentences thus fails with keys.
 func keyed(file *ast.File, name string) (keys int) {
-	stays := map[*ast.BasicLit]bool{}
+	kept := map[*ast.BasicLit]bool{}
 	ast.Inspect(file, func(n ast.Node) bool {
 		for _, part := range compared(n) {
 			ast.Inspect(part, func(n ast.Node) bool {
 				if literal, ok := n.(*ast.BasicLit); ok {
-					stays[literal] = true
+					kept[literal] = true
 				}
 				return true
 			})
@@ -159,7 +159,7 @@ func keyed(file *ast.File, name string) (keys int) {
 	})
 	ast.Inspect(file, func(n ast.Node) bool {
 		literal, ok := n.(*ast.BasicLit)
-		if !ok || literal.Kind != token.STRING || stays[literal] {
+		if !ok || literal.Kind != token.STRING || kept[literal] {
 			return true
 		}
 		text, err := strconv.Unquote(literal.Value)
@@ -174,7 +174,7 @@ func keyed(file *ast.File, name string) (keys int) {
 	return keys
 }
 
-// compared are the parts of a node whose texts are no sentences for users, or are compared with something.
+// compared returns the parts of a node whose texts are not for users, or are compared with another text.
 func compared(n ast.Node) (parts []ast.Node) {
 	switch n := n.(type) {
 	case *ast.ImportSpec:
@@ -196,8 +196,8 @@ func compared(n ast.Node) (parts []ast.Node) {
 		if !ok {
 			break
 		}
-		of, _ := f.X.(*ast.Ident)
-		searches := of != nil && (of.Name == "strings" || of.Name == "regexp") && f.Sel.Name != "Join"
+		pkg, _ := f.X.(*ast.Ident)
+		searches := pkg != nil && (pkg.Name == "strings" || pkg.Name == "regexp") && f.Sel.Name != "Join"
 		if searches || f.Sel.Name == "Format" {
 			for _, e := range n.Args {
 				parts = append(parts, e)
@@ -207,7 +207,7 @@ func compared(n ast.Node) (parts []ast.Node) {
 	return parts
 }
 
-// differ returns the first lines that differ; empty: none.
+// differ returns the first lines that differ, or "".
 func differ(a, b []byte) string {
 	x, y := strings.Split(string(a), "\n"), strings.Split(string(b), "\n")
 	for i := range min(len(x), len(y)) {
@@ -216,7 +216,7 @@ func differ(a, b []byte) string {
 		}
 	}
 	if len(x) != len(y) {
-		return fmt.Sprintf("%d lines and %d", len(x), len(y))
+		return fmt.Sprintf("%d lines, %d with keys", len(x), len(y))
 	}
 	return ""
 }

@@ -1,8 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package skew upgrades CRDs, manager, agent and plugin one after the other on a real API server, forward and back,
-// with programs of an older commit and of this one, and checks each combination that docs/guide/upgrading.md describes
+// Package skew upgrades and downgrades CRDs, manager, agent and plugin one after the other on a real API server, with
+// programs of an older commit and of the current tree, and checks each combination in docs/guide/upgrading.md
 // (make test-skew). There is no node: the test writes pod statuses as a kubelet would, and the agents read synthetic
-// files of the kernel.
+// cgroup and proc files.
 package skew

@@ -22,20 +22,20 @@ import (
 	"github.com/memfit/memfit/test/tree"
 )
 
-// release is the programs and the CRDs of one version.
+// release is one version: its name, and the folders of its programs and CRDs.
 type release struct{ name, programs, crds string }
 
-// oldest is the first commit whose API and stored formats are those of v0.1; the tag v0.1.0 takes its place.
+// oldest is the first commit with the API and stored formats of v0.1; the tag v0.1.0 will replace it.
 const oldest = "e19f324b"
 
-// older builds the commit that OLDER names.
+// older builds the release of the commit in OLDER, or of oldest.
 func older(t *testing.T) release {
 	t.Helper()
 	commit, target := cmp.Or(os.Getenv("OLDER"), oldest), t.TempDir()
 	archive := exec.CommandContext(t.Context(), "git", "-C", tree.Root(), "archive", commit)
 	unpack := exec.CommandContext(t.Context(), "tar", "-x", "-C", target)
-	var said bytes.Buffer
-	archive.Stderr, unpack.Stderr = &said, &said
+	var stderr bytes.Buffer
+	archive.Stderr, unpack.Stderr = &stderr, &stderr
 	var err error
 	if unpack.Stdin, err = archive.StdoutPipe(); err != nil {
 		t.Fatal(err)
@@ -44,11 +44,11 @@ func older(t *testing.T) release {
 		t.Fatal(err)
 	}
 	if err := archive.Run(); err != nil {
-		t.Fatalf("commit %s: %v: %s: a clone without history lacks it (git fetch --unshallow); OLDER names another",
-			commit, err, said.String())
+		t.Fatalf("commit %s: %v: %s: a shallow clone lacks it (git fetch --unshallow); OLDER selects another",
+			commit, err, stderr.String())
 	}
 	if err := unpack.Wait(); err != nil {
-		t.Fatalf("unpacking commit %s: %v: %s", commit, err, said.String())
+		t.Fatalf("unpacking commit %s: %v: %s", commit, err, stderr.String())
 	}
 	return built(t, commit, target)
 }
@@ -65,13 +65,13 @@ func built(t *testing.T, name, tree string) release {
 	return r
 }
 
-// process is a program that runs.
+// process is a running program.
 type process struct {
 	*exec.Cmd
-	said log
+	log log
 }
 
-// log keeps what a program says.
+// log collects the output of a program.
 type log struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -89,7 +89,7 @@ func (l *log) String() string {
 	return l.text.String()
 }
 
-// errors are the lines that tell of one.
+// errors returns the lines that report an error, or a field that the API server does not know.
 func (l *log) errors() (lines []string) {
 	for line := range strings.SplitSeq(l.String(), "\n") {
 		if strings.Contains(line, `"level":"error"`) || strings.Contains(line, `"level":"ERROR"`) ||
@@ -103,27 +103,27 @@ func (l *log) errors() (lines []string) {
 func start(t *testing.T, program string, env []string, args ...string) *process {
 	t.Helper()
 	p := &process{Cmd: exec.Command(program, args...)} //nolint:noctx // stop ends it
-	p.Env, p.Stdout, p.Stderr = append(os.Environ(), env...), &p.said, &p.said
+	p.Env, p.Stdout, p.Stderr = append(os.Environ(), env...), &p.log, &p.log
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		p.stop()
 		if t.Failed() {
-			said := p.said.String()
-			t.Logf("the log of %s ends:\n%s", program, said[max(0, len(said)-3000):])
+			text := p.log.String()
+			t.Logf("last log lines of %s:\n%s", program, text[max(0, len(text)-3000):])
 		}
 	})
 	return p
 }
 
-// stop ends the process as the kernel would.
+// stop kills the process and waits for its end.
 func (p *process) stop() {
 	_ = p.Process.Kill()
 	_ = p.Wait()
 }
 
-// manager runs without webhooks: what it writes is the question here.
+// manager starts the release's manager without webhooks, and waits until it is ready.
 func (r release) manager(t *testing.T, kubeconfig string) *process {
 	t.Helper()
 	health := address(t)
@@ -144,14 +144,15 @@ func (r release) manager(t *testing.T, kubeconfig string) *process {
 	return p
 }
 
-// agent reads what lies below cgroups, also its /proc, and talks to an API server that asks no one who they are.
+// agent starts the release's agent with cgroup and proc files below cgroups, and with an API server that needs no
+// credentials.
 func (r release) agent(t *testing.T, apiServer, cgroups string) *process {
 	t.Helper()
 	return start(t, filepath.Join(r.programs, "agent"), nil, "--tier=see", "--node-name="+node, "--cgroup-root="+cgroups,
 		"--proc-root="+filepath.Join(cgroups, "proc"), "--bind-address=127.0.0.1:0", "--api-server="+apiServer)
 }
 
-// plugin runs a verb; whatever it prints must have these words.
+// plugin runs a command of the release's plugin, and checks that its output contains words.
 func (r release) plugin(t *testing.T, kubeconfig string, words string, args ...string) {
 	t.Helper()
 	args = append(args, "-n", shop, "--kubeconfig", kubeconfig)
@@ -161,7 +162,7 @@ func (r release) plugin(t *testing.T, kubeconfig string, words string, args ...s
 	}
 }
 
-// address is a free port on this machine.
+// address returns a free port of this machine, with 127.0.0.1.
 func address(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // closed in the next line
@@ -172,7 +173,7 @@ func address(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// patience is long, because two cores may have other work.
+// patience is long, because the machine may be busy.
 const patience = 2 * time.Minute
 
 func eventually(t *testing.T, what string, check func() error) {
@@ -183,7 +184,7 @@ func eventually(t *testing.T, what string, check func() error) {
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatalf("%s: not within %s: %v", what, patience, err)
+			t.Fatalf("%s: timed out after %s: %v", what, patience, err)
 		}
 	}
 }

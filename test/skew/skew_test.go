@@ -45,21 +45,21 @@ import (
 const (
 	shop      = "shop"
 	node      = "node-a"
-	inspected = "api-5d4f8c7b9-x7k2p" // the pod that agents look into
+	inspected = "api-5d4f8c7b9-x7k2p" // the pod that agents inspect
 )
 
 // cluster is a real API server.
 type cluster struct {
 	client            client.Client
 	config            *rest.Config
-	kubeconfig, plain string // plain is a URL that asks nobody who they are
+	kubeconfig, plain string // plain is a URL of the API server that needs no credentials
 	cgroups           string
 	pod               *corev1.Pod
 	kills             int64
 }
 
-// TestSkew is an upgrade in slow motion, and the way back. Whatever is mixed with what, each kill counts once, no
-// profile loses a field that its CRD knows, and no one's writes are refused.
+// TestSkew upgrades and downgrades one part after the other. In every combination each kill is counted once, profiles
+// keep every field of their CRD, and no write is refused.
 func TestSkew(t *testing.T) {
 	then, now := older(t), built(t, "this tree", tree.Root())
 	c := newCluster(t, then)
@@ -67,7 +67,7 @@ func TestSkew(t *testing.T) {
 	t.Log("--- all parts of", then.name)
 	manager, agent := then.manager(t, c.kubeconfig), then.agent(t, c.plain, c.cgroups)
 	c.kill(t)
-	c.sees(t, "Go")
+	c.finds(t, "Go")
 	reads(t, then, c)
 
 	t.Log("--- plugin of this tree; CRDs, objects, manager and agent of", then.name)
@@ -78,62 +78,62 @@ func TestSkew(t *testing.T) {
 	manager = now.manager(t, c.kubeconfig)
 	c.kill(t)
 	c.again(t, "Go")
-	quiet(t, "the manager of this tree on older CRDs", manager)
+	noErrors(t, "the manager of this tree on older CRDs", manager)
 
 	t.Log("--- CRDs of this tree; manager of this tree, agent of", then.name)
 	c.install(t, now)
 	c.kill(t)
 	c.again(t, "Go")
-	c.says(t, map[string]any{"processes": int64(2), "reserve": "32Mi"})
+	c.setTuning(t, map[string]any{"processes": int64(2), "reserve": "32Mi"})
 
 	t.Log("--- plugin of", then.name, "; CRDs, objects and manager of this tree")
 	reads(t, then, c)
 
 	t.Log("--- agent of this tree")
 	agent.stop()
-	c.forget(t)
+	c.deleteSnapshot(t)
 	agent = now.agent(t, c.plain, c.cgroups)
-	eventually(t, "the agent looks into the pod", func() error { return c.snapshot(t) })
+	eventually(t, "the agent inspects the pod", func() error { return c.snapshot(t) })
 	reads(t, now, c)
 
 	t.Log("--- back: manager of", then.name, "; CRDs, objects and agent of this tree")
 	manager.stop()
-	quiet(t, "the manager of this tree", manager)
-	c.did(t, now)
+	noErrors(t, "the manager of this tree", manager)
+	c.recordChange(t, now)
 	before := c.statuses(t)
 	manager = then.manager(t, c.kubeconfig)
 	c.kill(t)
 	c.again(t, "Go")
-	c.says(t, nil)
+	c.setTuning(t, nil)
 	reads(t, then, c)
 	manager.stop()
-	quiet(t, "the manager of "+then.name+" on newer CRDs", manager)
+	noErrors(t, "the manager of "+then.name+" on newer CRDs", manager)
 	for kind, fields := range lost(before, c.statuses(t)) {
-		t.Logf("seen: the manager of %s dropped from the status of a %s: %v", then.name, kind, fields)
+		t.Logf("observed: the manager of %s dropped from the status of a %s: %v", then.name, kind, fields)
 	}
 
 	t.Log("--- forward again: all parts of this tree")
 	manager = now.manager(t, c.kubeconfig)
 	c.kill(t)
-	c.says(t, nil)
+	c.setTuning(t, nil)
 	reads(t, now, c)
 
-	t.Log("--- a checkpoint of a version that nobody knows yet")
+	t.Log("--- a checkpoint of a future version")
 	manager.stop()
-	quiet(t, "the manager of this tree", manager)
-	c.fromTheFuture(t, now)
+	noErrors(t, "the manager of this tree", manager)
+	c.futureCheckpoint(t, now)
 
 	t.Log("--- agent of this tree on the CRDs of", then.name, ", which docs/guide/upgrading.md advises against")
 	agent.stop()
-	c.forget(t)
+	c.deleteSnapshot(t)
 	c.install(t, then)
-	c.tries(t, now.agent(t, c.plain, c.cgroups))
+	c.writesOrReports(t, now.agent(t, c.plain, c.cgroups))
 }
 
 func newCluster(t *testing.T, r release) *cluster {
 	t.Helper()
 	c := &cluster{kubeconfig: filepath.Join(t.TempDir(), "kubeconfig"), cgroups: t.TempDir()}
-	logf.SetLogger(logr.Discard()) // of envtest
+	logf.SetLogger(logr.Discard()) // envtest's logs
 	var env *envtest.Environment
 	c.config = expect.APIServer(t, func(e *envtest.Environment) { env, e.CRDDirectoryPaths = e, []string{r.crds} })
 	if err := os.WriteFile(c.kubeconfig, env.KubeConfig, 0o600); err != nil {
@@ -158,13 +158,13 @@ func newCluster(t *testing.T, r release) *cluster {
 	proxy := httptest.NewServer(&httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to) }, Transport: transport, FlushInterval: -1,
 	})
-	t.Cleanup(proxy.CloseClientConnections) // a watch would keep Close waiting
+	t.Cleanup(proxy.CloseClientConnections) // Close would wait for open watches
 	c.plain = proxy.URL
 	c.fill(t)
 	return c
 }
 
-// fill makes two workloads: one whose kills are counted, and one that declares a JVM and runs a Go program, this one.
+// fill creates two workloads: web, whose kills are counted, and api, which declares a JVM and runs this Go program.
 func (c *cluster) fill(t *testing.T) {
 	t.Helper()
 	c.create(t, build.Namespace(shop))
@@ -184,7 +184,7 @@ func (c *cluster) fill(t *testing.T) {
 		if name == "api" {
 			id := fmt.Sprintf("%064x", 1)
 			pod.Status.ContainerStatuses[0].ContainerID = "containerd://" + id
-			c.counts(t, pod.UID, id)
+			c.writeCgroups(t, pod.UID, id)
 		} else {
 			c.pod = pod
 		}
@@ -201,8 +201,8 @@ func (c *cluster) create(t *testing.T, o client.Object) {
 	}
 }
 
-// counts writes what a kernel with cgroup v1 would count for a container, in which this process runs.
-func (c *cluster) counts(t *testing.T, uid types.UID, id string) {
+// writeCgroups writes the cgroup v1 and proc files of a container that contains this process.
+func (c *cluster) writeCgroups(t *testing.T, uid types.UID, id string) {
 	t.Helper()
 	pod := filepath.Join("memory", "kubepods", "burstable", "pod"+string(uid))
 	at := filepath.Join(pod, id)
@@ -228,16 +228,16 @@ func (c *cluster) counts(t *testing.T, uid types.UID, id string) {
 	}
 }
 
-// install makes the CRDs those of a release, and waits until the API server goes by them.
+// install installs the CRDs of a release, and waits until the API server uses them.
 func (c *cluster) install(t *testing.T, r release) {
 	t.Helper()
 	if _, err := envtest.InstallCRDs(c.config, envtest.CRDInstallOptions{Paths: []string{r.crds}}); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(2 * time.Second) // handlers are replaced a moment after the CRD says that it is established
+	time.Sleep(2 * time.Second) // the API server replaces its handlers after the CRD's condition Established
 }
 
-// kill lets the kubelet report one more OOM kill, and waits until all of them are counted, and no more than that.
+// kill reports another OOM kill in the pod's status, and checks that exactly the reported kills are counted.
 func (c *cluster) kill(t *testing.T) {
 	t.Helper()
 	c.kills++
@@ -253,7 +253,7 @@ func (c *cluster) kill(t *testing.T) {
 		return err
 	}
 	eventually(t, "the kill is counted", count)
-	eventually(t, "the profile says so", func() error {
+	eventually(t, "the profile has the kill", func() error {
 		var p v1alpha1.MemoryProfile
 		err := c.client.Get(t.Context(), client.ObjectKey{Namespace: shop, Name: "web"}, &p)
 		if err == nil && p.Status.OOMKills != c.kills {
@@ -261,7 +261,7 @@ func (c *cluster) kill(t *testing.T) {
 		}
 		return err
 	})
-	time.Sleep(time.Second) // a count that goes on rising is wrong, too
+	time.Sleep(time.Second) // the count must not rise further
 	if err := count(); err != nil {
 		t.Error(err)
 	}
@@ -272,8 +272,8 @@ func (c *cluster) recommendation(ctx context.Context, workload string) (*v1alpha
 	return &rec, c.client.Get(ctx, client.ObjectKey{Namespace: shop, Name: "deployment-" + workload}, &rec)
 }
 
-// sees: the recommendation reports what an agent found in the pod, which is not what its profile declares.
-func (c *cluster) sees(t *testing.T, runtime string) {
+// finds waits until the recommendation has the runtime that an agent found, which differs from the profile's.
+func (c *cluster) finds(t *testing.T, runtime string) {
 	t.Helper()
 	eventually(t, "the manager reads the agent's snapshot", func() error {
 		rec, err := c.recommendation(t.Context(), "api")
@@ -285,11 +285,11 @@ func (c *cluster) sees(t *testing.T, runtime string) {
 				return nil
 			}
 		}
-		return errors.New("the recommendation of api names no runtime that was found")
+		return errors.New("the recommendation of api has no found runtime")
 	})
 }
 
-// again is sees after the recommendation was deleted, so that this manager says it.
+// again is like finds, but deletes the recommendation first, so that the current manager writes it.
 func (c *cluster) again(t *testing.T, runtime string) {
 	t.Helper()
 	rec, err := c.recommendation(t.Context(), "api")
@@ -299,11 +299,11 @@ func (c *cluster) again(t *testing.T, runtime string) {
 	if err := c.client.Delete(t.Context(), rec); err != nil {
 		t.Fatal(err)
 	}
-	c.sees(t, runtime)
+	c.finds(t, runtime)
 }
 
-// forget deletes what an agent wrote, so that the next one is seen to write.
-func (c *cluster) forget(t *testing.T) {
+// deleteSnapshot deletes the agent's snapshot, so that the next agent must write it.
+func (c *cluster) deleteSnapshot(t *testing.T) {
 	t.Helper()
 	snapshot := &v1alpha1.MemorySnapshot{ObjectMeta: metav1.ObjectMeta{Namespace: shop, Name: inspected}}
 	if err := c.client.Delete(t.Context(), snapshot); err != nil {
@@ -323,20 +323,20 @@ func (c *cluster) snapshot(t *testing.T) error {
 	return nil
 }
 
-// tries logs what becomes of an agent's writes: they work, or the agent reports why not.
-func (c *cluster) tries(t *testing.T, agent *process) {
+// writesOrReports waits until the agent writes a snapshot or logs an error, and logs which.
+func (c *cluster) writesOrReports(t *testing.T, agent *process) {
 	t.Helper()
-	eventually(t, "the agent writes, or says why it cannot", func() error {
-		if len(agent.said.errors()) > 0 {
+	eventually(t, "the agent writes a snapshot or logs an error", func() error {
+		if len(agent.log.errors()) > 0 {
 			return nil
 		}
 		return c.snapshot(t)
 	})
-	t.Logf("seen: its snapshot: %v; errors in its log: %.1000q", c.snapshot(t), agent.said.errors())
+	t.Logf("observed: reading the snapshot: %v; errors in the agent's log: %.1000q", c.snapshot(t), agent.log.errors())
 }
 
-// says sets fields of the profile's tuning, and checks that all that were set so far are there.
-func (c *cluster) says(t *testing.T, fields map[string]any) {
+// setTuning sets fields of the profile's tuning, if any, and checks that the profile has processes and reserve.
+func (c *cluster) setTuning(t *testing.T, fields map[string]any) {
 	t.Helper()
 	p := &unstructured.Unstructured{}
 	p.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("MemoryProfile"))
@@ -360,7 +360,7 @@ func (c *cluster) says(t *testing.T, fields map[string]any) {
 	}
 }
 
-// statuses are what the API server has of what memfit writes, as it is.
+// statuses returns the statuses that memfit wrote, by kind, and the decoded sizing of the checkpoint.
 func (c *cluster) statuses(t *testing.T) map[string]map[string]any {
 	t.Helper()
 	all := map[string]map[string]any{}
@@ -388,8 +388,9 @@ func (c *cluster) statuses(t *testing.T) map[string]map[string]any {
 	return all
 }
 
-// did lets a manager of this release remember, and say, what it did to a pod; the older one knows no such record.
-func (c *cluster) did(t *testing.T, r release) {
+// recordChange adds a change to the checkpoint, which older releases lack, and checks that a manager of this release
+// reports it.
+func (c *cluster) recordChange(t *testing.T, r release) {
 	t.Helper()
 	var stored v1alpha1.MemoryCheckpoint
 	if err := c.client.Get(t.Context(), client.ObjectKey{Namespace: shop, Name: "deployment-web"}, &stored); err != nil {
@@ -414,12 +415,12 @@ func (c *cluster) did(t *testing.T, r release) {
 	c.kill(t)
 	rec, err := c.recommendation(t.Context(), "web")
 	if err != nil || len(rec.Status.RecentChanges) != 1 {
-		t.Errorf("the manager of this tree has forgotten what it did: %+v, %v", rec.Status.RecentChanges, err)
+		t.Errorf("the manager of this tree lost the recorded change: %+v, %v", rec.Status.RecentChanges, err)
 	}
 	manager.stop()
 }
 
-// lost are the fields that were there before.
+// lost returns the fields of before that are missing in after, by kind.
 func lost(before, after map[string]map[string]any) map[string][]string {
 	out := map[string][]string{}
 	for kind, status := range before {
@@ -432,8 +433,8 @@ func lost(before, after map[string]map[string]any) map[string][]string {
 	return out
 }
 
-// fromTheFuture: a manager leaves alone what it cannot read, and reports it.
-func (c *cluster) fromTheFuture(t *testing.T, r release) {
+// futureCheckpoint checks that a manager reports a checkpoint of an unknown version and does not change it.
+func (c *cluster) futureCheckpoint(t *testing.T, r release) {
 	t.Helper()
 	var future v1alpha1.MemoryCheckpoint
 	key := client.ObjectKey{Namespace: shop, Name: "deployment-web"}
@@ -449,13 +450,13 @@ func (c *cluster) fromTheFuture(t *testing.T, r release) {
 	if err := c.client.Status().Update(t.Context(), c.pod); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the manager says that the checkpoint is newer", func() error {
-		for _, line := range manager.said.errors() {
+	eventually(t, "the manager reports that the checkpoint is newer", func() error {
+		for _, line := range manager.log.errors() {
 			if strings.Contains(line, "was written by a newer memfit (version 99") {
 				return nil
 			}
 		}
-		return errors.New("nothing in its log")
+		return errors.New("not found in the manager's log")
 	})
 	manager.stop()
 	var after v1alpha1.MemoryCheckpoint
@@ -467,15 +468,15 @@ func (c *cluster) fromTheFuture(t *testing.T, r release) {
 	}
 }
 
-// quiet: the API server refused nothing that the manager wrote, and dropped nothing with a warning.
-func quiet(t *testing.T, who string, p *process) {
+// noErrors checks that a program logged neither errors nor warnings about unknown fields.
+func noErrors(t *testing.T, name string, p *process) {
 	t.Helper()
-	for _, line := range p.said.errors() {
-		t.Errorf("%s: %s", who, line)
+	for _, line := range p.log.errors() {
+		t.Errorf("%s: %s", name, line)
 	}
 }
 
-// reads: each verb of the plugin that reads the cluster works, and knows the kills.
+// reads checks each plugin command that reads the cluster.
 func reads(t *testing.T, r release, c *cluster) {
 	t.Helper()
 	r.plugin(t, c.kubeconfig, "deployment/web", "status")

@@ -10,19 +10,20 @@ import (
 
 // Point is one measurement.
 type Point struct {
-	At    time.Duration // since the beginning
+	At    time.Duration // since the start
 	Value float64
 }
 
 // Trend is the slope of a series with its 95 % interval, in units of the value per hour.
 type Trend struct{ PerHour, Low, High float64 }
 
-// block is how much of a series one point of the regression stands for. Readings of a heap that is collected follow one
-// another: taken one by one they would make the interval too narrow. A collection cycle of an idle Go program takes at
-// most two minutes.
+// block is the time that one point of the regression averages. Single readings of a garbage-collected heap are
+// correlated, which would make the interval too narrow. A collection cycle of an idle Go program takes at most two
+// minutes.
 const block = 2 * time.Minute
 
-// Slope is the trend of a series by least squares over the means of blocks. ok is false with fewer than four blocks.
+// Slope returns the trend of a series by least squares over the means of blocks. ok is false with fewer than four
+// blocks.
 func Slope(series []Point) (t Trend, ok bool) {
 	points := means(series)
 	n := float64(len(points))
@@ -49,7 +50,7 @@ func Slope(series []Point) (t Trend, ok bool) {
 	return Trend{slope, slope - half, slope + half}, true
 }
 
-// means are the means of blocks.
+// means returns the means of blocks.
 func means(series []Point) []Point {
 	var points []Point
 	var sum Point
@@ -74,7 +75,7 @@ func means(series []Point) []Point {
 	return points
 }
 
-// quantile is the 97.5 % quantile of Student's t, by the expansion of Cornish and Fisher: within 1 % from 4 degrees of
+// quantile returns the 97.5 % quantile of Student's t by the Cornish-Fisher expansion, within 1 % from 4 degrees of
 // freedom on.
 func quantile(freedom float64) float64 {
 	const z = 1.959964

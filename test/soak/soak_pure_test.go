@@ -75,7 +75,7 @@ func TestReadKill(t *testing.T) {
 		"the line after it": {"Memory cgroup out of memory: Killed process 3517 (goprobe) total-vm:1kB", nil},
 	} {
 		if got, want := KilledLine(c.line), name == "the line after it"; got != want {
-			t.Errorf("%s: KilledLine says %v", name, got)
+			t.Errorf("%s: KilledLine returned %v", name, got)
 		}
 		got, ok := ReadKill(c.line)
 		if ok != (c.want != nil) || ok && got != *c.want {

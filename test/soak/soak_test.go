@@ -44,29 +44,28 @@ import (
 )
 
 const (
-	// goImage is the lab's; it is in the cache, so that 200 pods are not 200 pulls.
+	// goImage is an image of the lab that the nodes have, so that pods start without pulls.
 	goImage = "memfit.test/goprobe:dev"
-	// cgroup2Label chooses the lab's node with cgroup v2.
+	// cgroup2Label and cgroup2Value select the lab's node with cgroup v2.
 	cgroup2Label, cgroup2Value = "memfit.dev/lab-node", "cgroup2"
 	every                      = 15 * time.Second
 	perWorkload                = 5
 	progressEvery              = 5 * time.Minute
-	// grownMiB is what the growth of an hour must exceed for sure to fail the test: the noise of a collected heap is
-	// larger.
+	// grownMiB is the growth per hour that fails the test if the lower end of the interval exceeds it.
 	grownMiB = 2.0
 )
 
-// kind is what a workload does. Needs are what the program takes and some 6 MiB of Go's.
+// kind is a kind of workload. It needs its program's memory plus about 6 MiB for Go.
 type kind struct {
 	name           string
 	args           []string
 	limit, request memory.Bytes
 	runtime        v1alpha1.RuntimeType
-	// share is how many of twenty workloads are of this kind.
+	// share is the number of workloads of this kind among twenty.
 	share int
 }
 
-// The first does nothing that anybody would have to write down.
+// kinds are all kinds. The first one is never killed, so that memfit has little to write.
 var kinds = []kind{
 	{"steady", []string{"-hold", "15Mi"}, 64 * memory.MiB, 48 * memory.MiB, v1alpha1.RuntimeNative, 7},
 	{
@@ -76,7 +75,7 @@ var kinds = []kind{
 	{"churn", []string{"-hold", "10Mi", "-churn", "4Mi"}, 32 * memory.MiB, 24 * memory.MiB, v1alpha1.RuntimeGo, 4},
 }
 
-// half is one of two equal populations: memfit changes nothing of the second, and counts there anyway.
+// half is one of two equal populations: memfit only observes the second.
 type half struct {
 	namespace string
 	mode      v1alpha1.SizingMode
@@ -88,7 +87,7 @@ var halves = []half{
 	{"soak-without", v1alpha1.SizingRecommend, v1alpha1.TuningDisabled},
 }
 
-// run is a soak under way.
+// run is a running soak.
 type run struct {
 	client    client.Client
 	clientset kubernetes.Interface
@@ -96,21 +95,21 @@ type run struct {
 	began     time.Time
 
 	mu sync.Mutex
-	// workload is by pod UID, as "namespace/deployment"; kills are the kernel's, by workload.
+	// workload maps pod UIDs to "namespace/deployment"; kills are the kernel's, by workload.
 	workload map[types.UID]string
 	kills    map[string]int64
 	unknown  map[types.UID]int64
 	missed   bool // the kernel's log was overwritten before it was read
-	// unnamed are kills of which the kernel's log does not say whose they were ([KilledLine]): anybody's on this machine.
+	// unnamed counts kills on this machine whose process the kernel's log does not name ([KilledLine]).
 	unnamed int64
 
-	// rss are series of memfit's own processes, by pod and container, in MiB.
+	// rss are the series of memfit's own processes, by pod and container, in MiB.
 	rss map[string][]Point
-	// of each half: sums over samples.
+	// sums over samples, by namespace
 	sums map[string]*sum
 	// recordWrites are writes of MemoryCheckpoints and MemoryRecommendations by workload, in the second half of the run.
 	recordWrites map[string]int
-	// changes are what memfit has done to pods, by workload, by its own account.
+	// changes are memfit's own records of its changes, by workload.
 	changes   map[string][]v1alpha1.ChangeRecord
 	rolledOut map[string]bool
 	rollouts  int
@@ -120,18 +119,18 @@ type sum struct {
 	samples                 int
 	requested, limits, used float64
 	notReady                float64 // pod-minutes
-	// kills by the kernel's log and by memfit, workload by workload when both were compared; stalls by memfit.
+	// kernel and memfit are the kills that the kernel logged and memfit counted; stalls are memfit's.
 	kernel, memfit, stalls int64
 }
 
-// TestSoak runs for SOAK, 60m by default, with SOAK_PODS pods.
+// TestSoak runs for SOAK, 60m by default, with SOAK_PODS pods, 200 by default.
 func TestSoak(t *testing.T) {
-	length, err := time.ParseDuration(from("SOAK", "60m"))
+	length, err := time.ParseDuration(setting("SOAK", "60m"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var pods int
-	if _, err := fmt.Sscan(from("SOAK_PODS", "200"), &pods); err != nil {
+	if _, err := fmt.Sscan(setting("SOAK_PODS", "200"), &pods); err != nil {
 		t.Fatal(err)
 	}
 	r := connect(t)
@@ -144,8 +143,8 @@ func TestSoak(t *testing.T) {
 	r.awaitRunning(t, count*perWorkload*len(halves))
 	before := r.writes(t)
 	r.began = time.Now()
-	rolled, told := 0, 0
-	var late time.Time // when writes of records began to be counted
+	rolled, printed := 0, 0
+	var late time.Time // start of counting writes of records
 	for time.Since(r.began) < length {
 		time.Sleep(every)
 		r.sample(t)
@@ -153,8 +152,8 @@ func TestSoak(t *testing.T) {
 			late = time.Now()
 			r.followRecords(ctx, t)
 		}
-		if due := int(time.Since(r.began) / progressEvery); due > told {
-			told = due
+		if due := int(time.Since(r.began) / progressEvery); due > printed {
+			printed = due
 			r.progress(length)
 		}
 		if due := int(time.Since(r.began) / max(length/12, 5*time.Minute)); due > rolled {
@@ -173,7 +172,7 @@ func TestSoak(t *testing.T) {
 	r.steady(t, recordWrites, late, settled)
 }
 
-func from(name, def string) string {
+func setting(name, def string) string {
 	if v := os.Getenv(name); v != "" {
 		return v
 	}
@@ -204,7 +203,7 @@ func connect(t *testing.T) *run {
 	return r
 }
 
-// nodes are the values of the lab's label.
+// nodes returns the values of the lab's label, by node.
 func (r *run) nodes(t *testing.T) []string {
 	t.Helper()
 	var nodes corev1.NodeList
@@ -218,7 +217,8 @@ func (r *run) nodes(t *testing.T) []string {
 	return values
 }
 
-// populate creates both halves, and returns the number of workloads in each. A fifth goes to the node with cgroup v2.
+// populate creates both halves, and returns the number of workloads in each. With second, a fifth runs on the node with
+// cgroup v2.
 func (r *run) populate(t *testing.T, each int, second bool) (count int) {
 	t.Helper()
 	for _, h := range halves {
@@ -237,7 +237,7 @@ func (r *run) populate(t *testing.T, each int, second bool) (count int) {
 			r.create(t, p)
 		}
 	}
-	time.Sleep(3 * time.Second) // the webhook hears of profiles
+	time.Sleep(3 * time.Second) // until the webhook knows the profiles
 	for i := range each {
 		k := kindOf(i)
 		for _, h := range halves {
@@ -245,13 +245,13 @@ func (r *run) populate(t *testing.T, each int, second bool) (count int) {
 			r.create(t, d)
 		}
 		count++
-		time.Sleep(2 * time.Second) // ten pods at a time: two hundred at once on two cores start no faster
+		time.Sleep(2 * time.Second) // ten pods at a time: on two cores two hundred would start no faster
 	}
 	return count
 }
 
-// kindOf is the kind of workload number i. Seven has no divisor in common with twenty, so that few workloads are a mix,
-// too.
+// kindOf returns the kind of workload number i. Seven and twenty have no common divisor, so that even a few workloads
+// are a mix.
 func kindOf(i int) *kind {
 	at, k := i*7%20, 0
 	for ; at >= kinds[k].share; k++ {
@@ -264,7 +264,7 @@ func (k *kind) deployment(namespace string, number int, second bool) *appsv1.Dep
 	name := fmt.Sprintf("%s-%d", k.name, number)
 	app := map[string]string{"app": name}
 	args := k.args
-	if k.name == "burst" { // each workload in its own rhythm: of more than ten kills in 5 s the kernel logs ten
+	if k.name == "burst" { // with different periods, because the kernel logs at most ten kills in 5 s
 		args = append(slices.Clip(args), "-burst-every", (2*time.Minute + time.Duration(number)*7*time.Second).String())
 	}
 	amount := func(b memory.Bytes) corev1.ResourceList {
@@ -305,7 +305,7 @@ func (r *run) create(t *testing.T, o client.Object) {
 	}
 }
 
-// awaitRunning waits until all run; those that are killed already are down now and then.
+// awaitRunning waits until all pods run at the same time, although some are already being killed.
 func (r *run) awaitRunning(t *testing.T, want int) {
 	t.Helper()
 	most := 0
@@ -325,12 +325,12 @@ func (r *run) awaitRunning(t *testing.T, want int) {
 	t.Fatalf("at most %d of %d pods ran within 15 minutes", most, want)
 }
 
-// followPods keeps whose the pods are, also when they are gone, and lists them.
+// followPods records the workload of each pod, also for kills of deleted pods, and caches the pods.
 func (r *run) followPods(ctx context.Context, t *testing.T) {
 	t.Helper()
 	factory := informers.NewSharedInformerFactory(r.clientset, 0)
 	informer := factory.Core().V1().Pods().Informer()
-	note := func(obj any) {
+	record := func(obj any) {
 		p, ok := obj.(*corev1.Pod)
 		if !ok || !slices.ContainsFunc(halves, func(h half) bool { return h.namespace == p.Namespace }) {
 			return
@@ -342,7 +342,7 @@ func (r *run) followPods(ctx context.Context, t *testing.T) {
 		r.kills[w] += r.unknown[p.UID]
 		delete(r.unknown, p.UID)
 	}
-	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: note}); err != nil {
+	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: record}); err != nil {
 		t.Fatal(err)
 	}
 	r.lister = factory.Core().V1().Pods().Lister()
@@ -350,7 +350,7 @@ func (r *run) followPods(ctx context.Context, t *testing.T) {
 	factory.WaitForCacheSync(ctx.Done())
 }
 
-// followRecords counts each new version of a workload's records.
+// followRecords counts the updates of each workload's records.
 func (r *run) followRecords(ctx context.Context, t *testing.T) {
 	t.Helper()
 	config, err := ctrl.GetConfig()
@@ -364,7 +364,7 @@ func (r *run) followRecords(ctx context.Context, t *testing.T) {
 	factory := dynamicinformer.NewDynamicSharedInformerFactory(api, 0)
 	for _, resource := range []string{"memorycheckpoints", "memoryrecommendations"} {
 		informer := factory.ForResource(v1alpha1.GroupVersion.WithResource(resource)).Informer()
-		wrote := func(before, after any) {
+		count := func(before, after any) {
 			old, isOld := before.(client.Object)
 			o, is := after.(client.Object)
 			if !is || !isOld || old.GetResourceVersion() == o.GetResourceVersion() {
@@ -374,7 +374,7 @@ func (r *run) followRecords(ctx context.Context, t *testing.T) {
 			defer r.mu.Unlock()
 			r.recordWrites[o.GetNamespace()+"/"+strings.TrimPrefix(o.GetName(), "deployment-")]++
 		}
-		if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: wrote}); err != nil {
+		if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: count}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -382,11 +382,11 @@ func (r *run) followRecords(ctx context.Context, t *testing.T) {
 	factory.WaitForCacheSync(ctx.Done())
 }
 
-// pods are those of both halves that have not ended for good.
+// pods returns the pods of both halves, except failed and succeeded ones.
 func (r *run) pods() []*corev1.Pod {
 	var all []*corev1.Pod
 	for _, h := range halves {
-		pods, _ := r.lister.Pods(h.namespace).List(labels.Everything()) // from a cache: it has no error
+		pods, _ := r.lister.Pods(h.namespace).List(labels.Everything()) // a cache returns no error
 		all = append(all, pods...)
 	}
 	return slices.DeleteFunc(all, func(p *corev1.Pod) bool {
@@ -394,7 +394,7 @@ func (r *run) pods() []*corev1.Pod {
 	})
 }
 
-// killed notes a kill of the kernel's log.
+// killed counts a kill of the kernel's log.
 func (r *run) killed(k Kill) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -402,16 +402,16 @@ func (r *run) killed(k Kill) {
 	if w, known := r.workload[uid]; known {
 		r.kills[w]++
 	} else {
-		r.unknown[uid]++ // a pod that the API server has not told of yet, or somebody else's
+		r.unknown[uid]++ // a pod that is not in the cache yet, or of another namespace
 	}
 }
 
-// followHost reads the kernel's log of this machine, on which the lab's own node runs.
+// followHost reads the kernel's log of this machine, on which the lab's first node runs.
 func (r *run) followHost(ctx context.Context, t *testing.T) {
 	t.Helper()
 	f, err := os.Open("/dev/kmsg")
 	if err != nil {
-		t.Fatalf("reading the kernel's log, which memfit's counts are compared with: %v", err)
+		t.Fatalf("reading the kernel's log for its OOM kills: %v", err)
 	}
 	_, err = f.Seek(0, io.SeekEnd)
 	if err != nil {
@@ -430,7 +430,7 @@ func (r *run) followHost(ctx context.Context, t *testing.T) {
 	}()
 }
 
-// hostLine takes in a line of this machine's kernel, or that lines were overwritten before they were read.
+// hostLine processes a line of this machine's kernel log. overwritten: lines were overwritten before they were read.
 func (r *run) hostLine(line string, overwritten bool) {
 	k, named := ReadKill(line)
 	if named {
@@ -442,12 +442,12 @@ func (r *run) hostLine(line string, overwritten bool) {
 	switch {
 	case KilledLine(line):
 		r.unnamed++
-	case strings.Contains(line, "oom-kill:constraint=CONSTRAINT_MEMCG"): // comes before the line above
+	case strings.Contains(line, "oom-kill:constraint=CONSTRAINT_MEMCG"): // logged before the line of KilledLine
 		r.unnamed--
 	}
 }
 
-// readGuest reads the kernel's log of the node with cgroup v2, from its beginning.
+// readGuest returns the kills in the kernel's log of the node with cgroup v2, since its boot.
 func (r *run) readGuest(t *testing.T) (kills map[string]int64) {
 	t.Helper()
 	kills = map[string]int64{}
@@ -471,7 +471,7 @@ func (r *run) readGuest(t *testing.T) (kills map[string]int64) {
 	return kills
 }
 
-// sample takes in what there is now.
+// sample adds the current use, limits, requests and readiness of all pods.
 func (r *run) sample(t *testing.T) {
 	at := time.Since(r.began)
 	used := map[string]float64{}
@@ -482,8 +482,8 @@ func (r *run) sample(t *testing.T) {
 	}
 	for i := range nodes.Items {
 		if err := r.summary(t.Context(), nodes.Items[i].Name, at, used); err != nil {
-			t.Logf("asking %s for its stats: %v", nodes.Items[i].Name, err)
-			return // a part of what is used is no sample of it
+			t.Logf("reading the stats of node %s: %v", nodes.Items[i].Name, err)
+			return // a sample needs all nodes
 		}
 	}
 	r.mu.Lock()
@@ -505,7 +505,7 @@ func (r *run) sample(t *testing.T) {
 	}
 }
 
-// progress prints where the run is: an hour of silence looks like a test that hangs.
+// progress prints the progress of the run.
 func (r *run) progress(length time.Duration) {
 	pods := len(r.pods())
 	r.mu.Lock()
@@ -514,16 +514,16 @@ func (r *run) progress(length time.Duration) {
 	for _, n := range r.kills {
 		kernel += n
 	}
-	fmt.Printf("soak %s of %s: %d pods, %d OOM kills by the kernel's log;", time.Since(r.began).Round(time.Second), length,
-		pods, kernel)
+	fmt.Printf("soak %s of %s: %d pods, %d OOM kills in the kernel's log; RSS:", time.Since(r.began).Round(time.Second),
+		length, pods, kernel)
 	for _, name := range slices.Sorted(maps.Keys(r.rss)) {
 		series := r.rss[name]
-		fmt.Printf(" %s has %.1f MiB,", name, series[len(series)-1].Value)
+		fmt.Printf(" %s %.1f MiB", name, series[len(series)-1].Value)
 	}
-	fmt.Println(" of RSS")
+	fmt.Println()
 }
 
-// summary asks one kubelet what its pods use.
+// summary reads the use of one node's pods from its kubelet.
 func (r *run) summary(ctx context.Context, node string, at time.Duration, used map[string]float64) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -555,7 +555,7 @@ func (r *run) summary(ctx context.Context, node string, at time.Duration, used m
 	return nil
 }
 
-// rollOut restarts one workload of each half, as its owner would.
+// rollOut restarts one workload of each half with a rollout.
 func (r *run) rollOut(t *testing.T, n int) {
 	for _, h := range halves {
 		var all appsv1.DeploymentList
@@ -577,8 +577,8 @@ func (r *run) rollOut(t *testing.T, n int) {
 	}
 }
 
-// writes are the API server's own counts of requests that only memfit makes. The scheduler writes events of that group,
-// too: one for each pod that it binds.
+// writes returns the API server's counts of memfit's write requests, by resource. The scheduler also writes events of
+// the group events.k8s.io, one for each pod that it binds, which are subtracted.
 func (r *run) writes(t *testing.T) map[string]float64 {
 	t.Helper()
 	data, err := r.clientset.CoreV1().RESTClient().Get().AbsPath("/metrics").DoRaw(t.Context())
@@ -599,9 +599,9 @@ func (r *run) writes(t *testing.T) map[string]float64 {
 		if sub := label("subresource"); sub != "" && sub != "status" {
 			what += "/" + sub
 		}
-		ours := label("group") == "memfit.dev" || what == "pods/resize" || what == "pods/eviction" ||
+		isMemfit := label("group") == "memfit.dev" || what == "pods/resize" || what == "pods/eviction" ||
 			what == "pods/binding" || label("group") == "events.k8s.io"
-		if !ours || !slices.Contains([]string{"POST", "PUT", "PATCH", "APPLY", "DELETE"}, verb) {
+		if !isMemfit || !slices.Contains([]string{"POST", "PUT", "PATCH", "APPLY", "DELETE"}, verb) {
 			continue
 		}
 		var n float64
@@ -614,11 +614,11 @@ func (r *run) writes(t *testing.T) map[string]float64 {
 	return counts
 }
 
-// kills of one workload.
+// kills are the counts of one workload.
 type kills struct{ kernel, memfit int64 }
 
-// count compares memfit's counts with the kernel's, each workload's until they agree once, for three minutes: a status
-// takes its time, and containers are killed meanwhile.
+// count compares memfit's counts with the kernel's for each workload. Because reports are late and kills continue, it
+// waits up to three minutes until the counts of each workload have been equal once.
 func (r *run) count(t *testing.T) {
 	compared := map[string]kills{}
 	differs := func(k kills) bool { return k.kernel != k.memfit }
@@ -643,14 +643,14 @@ func (r *run) count(t *testing.T) {
 		more += max(0, k.memfit-k.kernel)
 	}
 	if more > r.unnamed {
-		t.Errorf("memfit counts %d kills that the kernel's log does not name; it leaves out at most %d", more, r.unnamed)
+		t.Errorf("memfit counts %d kills more than the kernel's log names; at most %d are unnamed", more, r.unnamed)
 	}
 	if r.missed {
 		t.Error("the kernel's log was overwritten before it was read: its count is too low")
 	}
 }
 
-// compare takes in the counts of workloads for which they did not agree yet.
+// compare updates the counts of the workloads that were not equal yet.
 func (r *run) compare(t *testing.T, compared map[string]kills) {
 	t.Helper()
 	memfit := map[string]int64{}
@@ -678,11 +678,11 @@ func (r *run) compare(t *testing.T, compared map[string]kills) {
 	}
 }
 
-// report prints the table and holds memfit to it.
+// report prints the results and checks growth and writes.
 func (r *run) report(t *testing.T, workloads int, hours float64, before, after map[string]float64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	fmt.Printf("\nsoak minutes=%.0f workloads=%d samples=%d kills_without_a_name=%d\n", hours*60, workloads,
+	fmt.Printf("\nsoak minutes=%.0f workloads=%d samples=%d kills_unnamed=%d\n", hours*60, workloads,
 		r.sums[halves[0].namespace].samples, r.unnamed)
 	fmt.Println("| half | sizing.mode | tuning.mode | kills (kernel) | kills (memfit) | stalls (memfit) | GiB requested " +
 		"| GiB of limits | GiB used | pod-minutes not ready |\n|---|---|---|---|---|---|---|---|---|---|")
@@ -696,7 +696,7 @@ func (r *run) report(t *testing.T, workloads int, hours float64, before, after m
 	r.budget(t, hours, before, after)
 }
 
-// growth prints the slope of every process of memfit's.
+// growth prints the slope of the RSS of each of memfit's processes, and checks it.
 func (r *run) growth(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(r.rss)) {
 		series := r.rss[name]
@@ -704,7 +704,7 @@ func (r *run) growth(t *testing.T) {
 		warm := slices.DeleteFunc(slices.Clone(series), func(p Point) bool { return p.At < last.At/4 })
 		trend, ok := Slope(warm)
 		if !ok {
-			t.Errorf("%s: %d samples are too few for a slope: it was restarted, or SOAK is too short", name, len(series))
+			t.Errorf("%s: too few samples (%d) for a slope: the process was restarted, or SOAK is too short", name, len(series))
 			continue
 		}
 		fmt.Printf("rss process=%s samples=%d first_mib=%.1f last_mib=%.1f slope_mib_per_hour=%.2f low=%.2f high=%.2f "+
@@ -716,28 +716,26 @@ func (r *run) growth(t *testing.T) {
 	}
 }
 
-// What memfit writes down, and why not less.
+// Numbers of writes that memfit needs.
 const (
-	// writesOfKill: a checkpoint, because a kill must not be lost, another for what the agent reports of it, and one when
-	// the container is back, for the limit it has then; a recommendation for each of the first two; the profile's sum; an
-	// event on the pod and one on the workload.
+	// writesOfKill: a checkpoint for the kill, one for the agent's report and one for the limit after the restart; a
+	// recommendation for each of the first two; the profile's status; an Event on the pod and one on the workload.
 	writesOfKill = 3 + 2 + 1 + 2
-	// writesOfChange: the request itself; a checkpoint before it and one after it, so that a crash between them does
-	// neither twice; a recommendation each; Resizing and Resized on the pod and an event on the workload.
+	// writesOfChange: the request itself; a checkpoint and a recommendation before and after it; the Events Resizing and
+	// Resized on the pod and one Event on the workload.
 	writesOfChange  = 1 + recordsOfChange + 3
 	recordsOfChange = 2 + 2
-	// recordsOfFirstSize: after an hour a workload has its first size, which the recommendation tells and the checkpoint
-	// keeps.
+	// recordsOfFirstSize: after an hour, recommendation and checkpoint get the workload's first size.
 	recordsOfFirstSize = 2
-	// writesOfRollout, by pod: it goes and another one comes, and recommendation and profile say so.
+	// writesOfRollout, per pod: recommendation and profile, for the deleted and for the new pod.
 	writesOfRollout = 2 * 2
-	// writesOfBeginning: recommendation and profile are written three times for each tenfold of samples, of which a
-	// workload has fewer than two thousand in an hour here, besides being created and told of their pods.
+	// writesOfBeginning: recommendation and profile are written for their creation and their pods, and three times for
+	// each tenfold number of samples; a workload has fewer than two thousand in an hour.
 	writesOfBeginning = 2*10 + 6
 	// writesAnHour of a workload in steady operation (docs/evidence/scale.md).
 	writesAnHour = 8
-	// restlessWrites an hour: what a workload uses that climbs, bursts and restarts is written every ten minutes, as is
-	// its checkpoint.
+	// restlessWrites an hour: for a workload that leaks or bursts, recommendation and checkpoint are written every ten
+	// minutes.
 	restlessWrites = 2 * 6
 )
 
@@ -749,7 +747,7 @@ func values(points []Point) []float64 {
 	return v
 }
 
-// budget holds all of memfit's writes to the sum of what there was to write.
+// budget prints memfit's writes and checks their sum.
 func (r *run) budget(t *testing.T, hours float64, before, after map[string]float64) {
 	var changes, kills, all float64
 	workloads := float64(len(r.kills))
@@ -759,7 +757,7 @@ func (r *run) budget(t *testing.T, hours float64, before, after map[string]float
 		if strings.HasPrefix(what, "pods/") {
 			changes += n
 		}
-		if what != "memorysnapshots" { // the agent's, one per pod, with a budget of its own
+		if what != "memorysnapshots" { // the agent's, with their own budget
 			all += n
 		}
 	}
@@ -782,16 +780,15 @@ func (r *run) budget(t *testing.T, hours float64, before, after map[string]float
 	}
 }
 
-// kindIn is the name of the kind of a workload that is called "namespace/kind-number".
+// kindIn returns the kind of the workload "namespace/kind-number".
 func kindIn(workload string) string {
 	_, name, _ := strings.Cut(workload, "/")
 	kind, _, _ := strings.Cut(name, "-")
 	return kind
 }
 
-// steady holds workloads that nothing happened to, in the second half of the run, to what
-// docs/evidence/scale.md says, and
-// to what a change writes where memfit changed their pods, as it does when they have an hour of history.
+// steady checks the record writes of steady workloads in the second half of the run: the rate of docs/evidence/scale.md
+// plus the writes of memfit's changes, which it makes after an hour of history. It prints the writes of all workloads.
 func (r *run) steady(t *testing.T, writes map[string]int, since time.Time, hours float64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -802,7 +799,7 @@ func (r *run) steady(t *testing.T, writes map[string]int, since time.Time, hours
 			continue
 		}
 		all[kind] = append(all[kind], writes[w])
-		// One of each record may fall into any window, however short.
+		// plus one write of each record, which may fall into any window
 		allowed := writesAnHour*hours + 2 + recordsOfFirstSize + recordsOfChange*r.changed(w, since)
 		if kind == kinds[0].name && float64(writes[w]) > allowed {
 			t.Errorf("%s: %d writes of its records in %.0f minutes, %.1f are allowed", w, writes[w], hours*60, allowed)
@@ -814,7 +811,7 @@ func (r *run) steady(t *testing.T, writes map[string]int, since time.Time, hours
 	}
 }
 
-// changed is the number of a workload's pods that memfit has changed since then.
+// changed returns how many of the workload's pods memfit has changed since then.
 func (r *run) changed(workload string, since time.Time) (pods float64) {
 	for _, c := range r.changes[workload] {
 		if c.Time.After(since) {

@@ -1,7 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package suite starts suites of Ginkgo that need a real API server. It touches the API server that it starts.
+// Package suite starts Ginkgo suites that need a real API server.
 package suite
 
 import (
@@ -21,8 +21,8 @@ import (
 	"github.com/memfit/memfit/test/expect"
 )
 
-// Start sends logs and failures to Ginkgo, and returns an API server with memfit's CRDs and a scheme with the kinds of
-// Kubernetes and memfit. RunSpecs comes next.
+// Start sends logs and failures to Ginkgo, starts an API server with memfit's CRDs, and returns its config and a scheme
+// with the kinds of Kubernetes and memfit. The caller then calls ginkgo.RunSpecs.
 func Start(t *testing.T, edits ...func(*envtest.Environment)) (*rest.Config, *runtime.Scheme) {
 	t.Helper()
 	logf.SetLogger(zap.New(zap.WriteTo(ginkgo.GinkgoWriter), zap.UseDevMode(true)))

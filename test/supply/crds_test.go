@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// schema is what of a CRD decides whether older objects and older programs still fit.
+// schema has the fields of a CRD's schema that decide compatibility with older objects and programs.
 type schema struct {
 	Type       string
 	Properties map[string]schema
@@ -30,30 +30,30 @@ type schema struct {
 	Pattern    string
 }
 
-// broken lists what of an older schema a newer one takes back. Added fields and values are fine.
+// broken returns the incompatible changes from an older to a newer schema. Added fields and values are compatible.
 func broken(at string, older, newer schema) []string {
 	var out []string
-	say := func(wrong bool, format string, args ...any) {
-		if wrong {
+	report := func(incompatible bool, format string, args ...any) {
+		if incompatible {
 			out = append(out, at+": "+fmt.Sprintf(format, args...))
 		}
 	}
-	say(older.Type != newer.Type, "was of type %q, is %q", older.Type, newer.Type)
-	say(older.Pattern != newer.Pattern, "was of the form %q, is %q", older.Pattern, newer.Pattern)
-	say(newer.MaxLength != nil && (older.MaxLength == nil || *newer.MaxLength < *older.MaxLength), "must be shorter")
-	say(newer.MaxItems != nil && (older.MaxItems == nil || *newer.MaxItems < *older.MaxItems), "must have fewer items")
-	say(newer.Maximum != nil && (older.Maximum == nil || *newer.Maximum < *older.Maximum), "must be less")
-	say(newer.Minimum != nil && (older.Minimum == nil || *newer.Minimum > *older.Minimum), "must be more")
+	report(older.Type != newer.Type, "type changed from %q to %q", older.Type, newer.Type)
+	report(older.Pattern != newer.Pattern, "pattern changed from %q to %q", older.Pattern, newer.Pattern)
+	report(newer.MaxLength != nil && (older.MaxLength == nil || *newer.MaxLength < *older.MaxLength), "maxLength lowered")
+	report(newer.MaxItems != nil && (older.MaxItems == nil || *newer.MaxItems < *older.MaxItems), "maxItems lowered")
+	report(newer.Maximum != nil && (older.Maximum == nil || *newer.Maximum < *older.Maximum), "maximum lowered")
+	report(newer.Minimum != nil && (older.Minimum == nil || *newer.Minimum > *older.Minimum), "minimum raised")
 	for _, field := range newer.Required {
-		say(!slices.Contains(older.Required, field), "requires %s", field)
+		report(!slices.Contains(older.Required, field), "requires %s", field)
 	}
 	for _, value := range older.Enum {
-		say(len(newer.Enum) > 0 && !slices.Contains(newer.Enum, value), "no longer takes %v", value)
+		report(len(newer.Enum) > 0 && !slices.Contains(newer.Enum, value), "no longer accepts %v", value)
 	}
-	say(len(older.Enum) == 0 && len(newer.Enum) > 0, "takes %v only", newer.Enum)
+	report(len(older.Enum) == 0 && len(newer.Enum) > 0, "accepts only %v", newer.Enum)
 	for name, field := range older.Properties {
-		if _, there := newer.Properties[name]; !there {
-			out = append(out, at+"."+name+": is gone")
+		if _, exists := newer.Properties[name]; !exists {
+			out = append(out, at+"."+name+": removed")
 			continue
 		}
 		out = append(out, broken(at+"."+name, field, newer.Properties[name])...)
@@ -65,7 +65,7 @@ func broken(at string, older, newer schema) []string {
 	return out
 }
 
-// schemas is a CRD's schemas by version.
+// schemas returns a CRD's schemas by kind and version.
 func schemas(t *testing.T, text []byte) map[string]schema {
 	t.Helper()
 	var crd struct {
@@ -85,14 +85,13 @@ func schemas(t *testing.T, text []byte) map[string]schema {
 		found[crd.Spec.Names.Kind+" "+v.Name] = v.Schema.OpenAPIV3Schema
 	}
 	if len(found) == 0 {
-		t.Fatalf("no schema in %.100s", text)
+		t.Fatalf("no schema found in %.100s", text)
 	}
 	return found
 }
 
-// TestCRDsTakeWhatTheyTook: objects and programs of the latest tag fit the CRDs of the tree. Without a tag each CRD is
-// compared with itself, which shows that it can be read, and with itself less a field, which shows that the comparison
-// sees it.
+// TestCRDsTakeWhatTheyTook compares the CRDs with those of the latest tag, or with themselves if there is no tag. To
+// test the comparison, it also compares each CRD with a copy without fields.
 func TestCRDsTakeWhatTheyTook(t *testing.T) {
 	files, err := filepath.Glob("../../config/crd/bases/*.yaml")
 	if err != nil || len(files) != 5 {
@@ -112,7 +111,7 @@ func TestCRDsTakeWhatTheyTook(t *testing.T) {
 		if tag != "" {
 			was, err := exec.Command("git", "show", tag+":config/crd/bases/"+filepath.Base(file)).Output()
 			if err != nil {
-				continue // the kind is new
+				continue // a new kind
 			}
 			older = schemas(t, was)
 		}
@@ -145,7 +144,7 @@ func TestBroken(t *testing.T) {
 			"d": {Type: "string"},
 		},
 	}
-	want := []string{".a: no longer takes Y", ".b[]: must be shorter", ".c: is gone", ": requires d"}
+	want := []string{".a: no longer accepts Y", ".b[]: maxLength lowered", ".c: removed", ": requires d"}
 	got := broken("", older, newer)
 	slices.Sort(got)
 	slices.Sort(want)

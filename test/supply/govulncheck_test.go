@@ -1,7 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package supply holds the supply chain's own scripts to what they promise.
+// Package supply tests release and supply chain scripts of hack/, and that CRDs remain compatible with the latest tag.
 package supply
 
 import (
@@ -13,21 +13,20 @@ import (
 	"testing"
 )
 
-// TestGovulncheckWithADatabaseOfOurOwn shows that hack/govulncheck.sh works where the public database cannot be
-// reached: one function is vulnerable in the copy that GOVULNDB names, and it is found where it is called, and only
-// there.
+// TestGovulncheckWithADatabaseOfOurOwn checks hack/govulncheck.sh with a local database in GOVULNDB, for environments
+// without the public database. It reports a vulnerable function only if the program calls the function.
 func TestGovulncheckWithADatabaseOfOurOwn(t *testing.T) {
 	const calls = "package main\n\nimport \"net/url\"\n\nfunc main() { _, _ = url.Parse(\"x\") }\n"
 	for name, tc := range map[string]struct {
 		symbol   string
 		database func(t *testing.T, symbol string) string
 		fails    bool
-		says     string
+		output   string
 	}{
-		"a function that is called":    {symbol: "Parse", database: database, fails: true, says: "GO-2026-99999"},
-		"a function that nobody calls": {symbol: "JoinPath", database: database, says: "No vulnerabilities found"},
-		"a database that cannot be read": {
-			database: func(t *testing.T, _ string) string { return t.TempDir() }, fails: true, says: "db.json",
+		"a called function":     {symbol: "Parse", database: database, fails: true, output: "GO-2026-99999"},
+		"a function not called": {symbol: "JoinPath", database: database, output: "No vulnerabilities found"},
+		"an unreadable database": {
+			database: func(t *testing.T, _ string) string { return t.TempDir() }, fails: true, output: "db.json",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -37,15 +36,15 @@ func TestGovulncheckWithADatabaseOfOurOwn(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), "../../hack/govulncheck.sh", program)
 			cmd.Env = append(os.Environ(), "GOVULNDB=file://"+tc.database(t, tc.symbol), "GOWORK=off")
 			out, err := cmd.CombinedOutput()
-			if failed := err != nil; failed != tc.fails || !strings.Contains(string(out), tc.says) {
-				t.Errorf("ended with %v, want a failure: %t, and %q in\n%s", err, tc.fails, tc.says, out)
+			if failed := err != nil; failed != tc.fails || !strings.Contains(string(out), tc.output) {
+				t.Errorf("error %v, want a failure: %t, and %q in the output:\n%s", err, tc.fails, tc.output, out)
 			}
 		})
 	}
 }
 
-// database is a vulnerability database with one entry, about every version of one function of Go's net/url, in the form
-// of the public one.
+// database writes a vulnerability database in the public format, in which every version of one function of Go's net/url
+// is vulnerable, and returns its folder.
 func database(t *testing.T, symbol string) string {
 	const id, day = "GO-2026-99999", "2026-11-22T00:00:00Z"
 	dir := t.TempDir()
@@ -56,7 +55,7 @@ func database(t *testing.T, symbol string) string {
 	)
 	write(t, filepath.Join(dir, "index", "vulns.json"), fmt.Sprintf(`[{"id":%q,"modified":%q}]`, id, day))
 	write(t, filepath.Join(dir, "ID", id+".json"), fmt.Sprintf(`{
-		"schema_version": "1.3.1", "id": %q, "modified": %q, "published": %q, "summary": "made up by a test", "details": "made up by a test",
+		"schema_version": "1.3.1", "id": %q, "modified": %q, "published": %q, "summary": "synthetic", "details": "synthetic",
 		"affected": [{
 			"package": {"name": "stdlib", "ecosystem": "Go"},
 			"ranges": [{"type": "SEMVER", "events": [{"introduced": "0"}]}],

@@ -40,7 +40,7 @@ func readYAML(t *testing.T, file string, into any) {
 	}
 }
 
-// TestKrewManifest: each archive under the name of its platform, with its digest.
+// TestKrewManifest checks that the manifest has each archive with its platform and digest.
 func TestKrewManifest(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"linux_arm64", "windows_amd64"} {

@@ -1,7 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tree finds the source tree that a test runs in.
+// Package tree finds the repository that a test runs in.
 package tree
 
 import (
@@ -9,15 +9,16 @@ import (
 	"path/filepath"
 )
 
-// Root is the root of the repository: the nearest folder with a PROJECT, from where the test was started.
+// Root returns the repository's root: the nearest folder with a file PROJECT, at or above the test's start folder. It
+// panics if there is none.
 func Root() string {
 	if root == "" {
-		panic("no file PROJECT here or in the folders above: start the test in memfit's tree")
+		panic("file PROJECT not found here or in a parent folder: start the test in memfit's repository")
 	}
 	return root
 }
 
-// Found before a test changes its folder; not from the path of this file, which -trimpath takes away.
+// root is found before a test changes its folder. The path of this file is not available, because of -trimpath.
 var root = func() string {
 	for dir, _ := os.Getwd(); dir != ""; dir = filepath.Dir(dir) {
 		if _, err := os.Stat(filepath.Join(dir, "PROJECT")); err == nil {

@@ -27,8 +27,8 @@ const (
 	// maxConnections limits open connections; an idle one takes about 40 KB. An API server keeps up to 25 idle
 	// connections to each webhook and has at most a few hundred requests in flight.
 	maxConnections = 512
-	// requestTime limits reading a request and, separately, writing its response. API servers time out after 2 s or 5 s,
-	// but also open connections in advance: with more time, the server closes fewer of these before their first request.
+	// requestTime limits reading a request and, separately, writing its response. API servers time out after 2 s or 5 s.
+	// It is longer because they also open connections in advance, which may wait for their first request.
 	requestTime = 10 * time.Second
 	// idleTime exceeds the 90 s of API servers: if the server closed an idle connection first, a request might fail.
 	idleTime = 2 * time.Minute
@@ -161,7 +161,8 @@ func (s *Server) tls(ctx context.Context) (*tls.Config, error) {
 	return config, nil
 }
 
-// StartedChecker checks whether the server listens, without a connection, which a server with a client CA would refuse.
+// StartedChecker checks whether the server is listening. It opens no connection, because a server with a client CA
+// would refuse it.
 func (s *Server) StartedChecker() healthz.Checker {
 	return func(*http.Request) error {
 		if !s.listening.Load() {

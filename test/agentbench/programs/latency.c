@@ -1,9 +1,9 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// A program that allocates without a pause while it is asked to, and says how long single allocations took. It holds
-// so many MiB in small blocks, of which it replaces one after the other. Each line on its input is a number of
-// milliseconds; the answer is p50, p99, p99.9 and the longest of all pairs of free and malloc meanwhile, in nanoseconds.
+// A program that measures the latency of allocations. Its argument is the MiB that it holds in small blocks. Each line
+// of its input is a number of milliseconds, for which it continuously replaces random blocks. It then prints p50, p99,
+// p99.9 and the longest time of a free and a malloc, in nanoseconds.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ static unsigned long long now(void) {
   return t.tv_sec * 1000000000ull + t.tv_nsec;
 }
 
-// One bucket for each 64th of a power of two: 1.6 % is as fine as it gets.
+// 64 buckets for each power of two, for a resolution of 1.6 %.
 #define FINE 64
 static unsigned long long counts[64 * FINE];
 

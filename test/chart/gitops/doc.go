@@ -1,6 +1,6 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gitops holds docs/guide/gitops.md to what Argo CD and Flux make of memfit's profiles: the health check in
-// Lua, run by the interpreter that Argo CD uses, and kstatus, by which Flux waits.
+// Package gitops tests docs/guide/gitops.md and its example: the Lua health check of profiles with Argo CD's
+// interpreter, the status of profiles with kstatus, which Flux uses, and the manifests for both.
 package gitops

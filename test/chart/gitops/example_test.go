@@ -21,11 +21,11 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// example is the folder that docs/guide/gitops.md points to.
+// example is the folder of the example in docs/guide/gitops.md.
 const example = "../../../config/samples/gitops"
 
-// application has the fields of Argo CD's Application that the example uses, by its documentation of version 3. Its own
-// types would bring all of Argo CD into this module.
+// application has the fields of an Application of Argo CD 3 that the example uses. Argo CD's own types would add all of
+// its dependencies to this module.
 type application struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -55,7 +55,7 @@ type application struct {
 	} `json:"spec"`
 }
 
-// objects are the documents of a file of the example, each without fields that T does not have.
+// objects decodes the documents of a file of the example. The test fails for fields that T does not have.
 func objects[T any](t *testing.T, file string) (all []T) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(example, file))
@@ -79,14 +79,15 @@ func objects[T any](t *testing.T, file string) (all []T) {
 	}
 }
 
-// ofThisTree fails unless a path of the example's repository is memfit's own, which is the reader's, or a folder of it.
-func ofThisTree(t *testing.T, of, path string) {
+// checkPath checks that path is "memfit", which users create, or a folder of the example with a kustomization. owner is
+// the object that has the path.
+func checkPath(t *testing.T, owner, path string) {
 	t.Helper()
 	if path = strings.TrimPrefix(path, "./"); path == "memfit" {
 		return
 	}
 	if _, err := os.Stat(filepath.Join(example, path, "kustomization.yaml")); err != nil {
-		t.Errorf("%s: path %q of the example: %v", of, path, err)
+		t.Errorf("%s: path %q of the example: %v", owner, path, err)
 	}
 }
 
@@ -98,11 +99,11 @@ func TestArgoCDExample(t *testing.T) {
 	for _, a := range applications {
 		if a.APIVersion != "argoproj.io/v1alpha1" || a.Kind != "Application" || a.Spec.Source.RepoURL == "" ||
 			a.Spec.Destination.Server == "" || !slices.Contains(a.Spec.SyncPolicy.SyncOptions, "ServerSideApply=true") {
-			t.Errorf("%s %s %s lacks what it needs: %+v", a.APIVersion, a.Kind, a.Name, a.Spec)
+			t.Errorf("%s %s %s lacks a required field: %+v", a.APIVersion, a.Kind, a.Name, a.Spec)
 		}
-		ofThisTree(t, a.Name, a.Spec.Source.Path)
+		checkPath(t, a.Name, a.Spec.Source.Path)
 		if workloads := a.Name == "shop"; workloads == (len(a.Spec.IgnoreDifferences) > 0) {
-			t.Errorf("%s ignores %v: only memfit's own installation needs that", a.Name, a.Spec.IgnoreDifferences)
+			t.Errorf("%s ignores %v, want ignored differences only for memfit", a.Name, a.Spec.IgnoreDifferences)
 		}
 	}
 	wave := func(file string) string {
@@ -141,10 +142,10 @@ func TestFluxExample(t *testing.T) {
 			t.Errorf("%s reads %+v, want the GitRepository %s", k.Name, ref, sources[0].Name)
 		}
 		if !k.Spec.Wait || k.Spec.Timeout == nil {
-			t.Errorf("%s does not wait, or for ever", k.Name)
+			t.Errorf("%s does not wait or has no timeout", k.Name)
 		}
-		ofThisTree(t, k.Name, k.Spec.Path)
-		// Each waits for the one before it, and nothing else.
+		checkPath(t, k.Name, k.Spec.Path)
+		// Each depends only on the previous one.
 		var dependsOn []string
 		for _, d := range k.Spec.DependsOn {
 			dependsOn = append(dependsOn, d.Name)
@@ -159,20 +160,20 @@ func TestFluxExample(t *testing.T) {
 	}
 }
 
-// healthCheck is the Lua of the example's argocd-cm, which docs/guide/gitops.md repeats word for word.
+// healthCheck returns the Lua health check of the example's argocd-cm, which docs/guide/gitops.md must repeat exactly.
 func healthCheck(t *testing.T) string {
 	t.Helper()
 	data := objects[corev1.ConfigMap](t, "argocd/argocd-cm.yaml")[0].Data
 	check := data["resource.customizations.health.memfit.dev_MemoryProfile"]
 	if check == "" || data["resource.customizations.health.memfit.dev_ClusterMemoryProfile"] != check {
-		t.Fatalf("the two kinds have different checks, or none: %v", data)
+		t.Fatalf("the two kinds have different checks or no check: %v", data)
 	}
 	page, err := os.ReadFile("../../../docs/guide/gitops.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(string(page), "```lua\n"+check+"```\n") {
-		t.Errorf("docs/guide/gitops.md does not show this check, which is argocd-cm.yaml's:\n%s", check)
+		t.Errorf("docs/guide/gitops.md lacks the check of argocd-cm.yaml:\n%s", check)
 	}
 	return check
 }

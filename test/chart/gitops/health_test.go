@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// asLua is a tree of JSON as Argo CD hands it to a check.
+// asLua converts decoded JSON to Lua values, as Argo CD does for a health check.
 func asLua(l *lua.LState, value any) lua.LValue {
 	switch v := value.(type) {
 	case map[string]any:
@@ -44,7 +44,7 @@ func TestHealth(t *testing.T) {
 			"observedGeneration": observed, "conditions": append([]any{condition("Ready", value, reason)}, more...),
 		}
 	}
-	// What memfit writes in each of these states: cmd/manager's tests of GitOps, against a real API server.
+	// cmd/manager/gitops_test.go checks with a real API server that memfit writes these statuses.
 	for name, c := range map[string]struct {
 		status map[string]any
 		argo   string
@@ -77,7 +77,7 @@ func TestHealth(t *testing.T) {
 			t.Fatalf("%s: the check returns %v", name, l.Get(-1))
 		}
 		if got := health.RawGetString("status").String(); got != c.argo {
-			t.Errorf("%s: Argo CD says %s, want %s", name, got, c.argo)
+			t.Errorf("%s: Argo CD reports %s, want %s", name, got, c.argo)
 		}
 		l.Close()
 		result, err := status.Compute(&unstructured.Unstructured{Object: object})
@@ -85,7 +85,7 @@ func TestHealth(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		if result.Status != c.flux {
-			t.Errorf("%s: Flux says %s, want %s", name, result.Status, c.flux)
+			t.Errorf("%s: Flux reports %s, want %s", name, result.Status, c.flux)
 		}
 	}
 }

@@ -1,19 +1,19 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hsperf makes files of counters as a HotSpot JVM writes them.
+// Package hsperf creates performance data files like those of HotSpot JVMs.
 package hsperf
 
 import "encoding/binary"
 
-// Entry is a text, or a counter.
+// Entry is a counter; one with Text is a string, others have a Value.
 type Entry struct {
 	Name  string
 	Text  []byte
 	Value uint64
 }
 
-// File is a file of counters.
+// File returns the content of a file with the entries.
 func File(entries ...Entry) []byte {
 	le := binary.LittleEndian
 	b := make([]byte, 32)

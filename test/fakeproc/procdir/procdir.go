@@ -1,8 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package procdir makes a directory that works as a /proc: its processes are real, and a test chooses the cgroup of
-// each and which of its files differ.
+// Package procdir creates directories that replace /proc in tests: their processes are real, with cgroups and IDs that
+// the test chooses.
 package procdir
 
 import (
@@ -13,8 +13,8 @@ import (
 	"strconv"
 )
 
-// Add adds a running process to a /proc under a number of its own, with this text as /proc/PID/cgroup. A process that
-// has the number already is replaced, as when the kernel assigns a number again.
+// Add adds a running process to the directory proc. It gets the PID number, and cgroup as the text of /proc/PID/cgroup.
+// A process that has the number already is replaced, as when the kernel reuses a PID.
 func Add(proc string, number, process int, cgroup string) error {
 	real := filepath.Join("/proc", strconv.Itoa(process))
 	exe, err := os.Readlink(filepath.Join(real, "exe"))
@@ -45,7 +45,7 @@ func Add(proc string, number, process int, cgroup string) error {
 	return os.Rename(made, at)
 }
 
-// Cgroup is the text of /proc/PID/cgroup of a process of a container.
+// Cgroup returns the text of /proc/PID/cgroup for a process of a container.
 func Cgroup(pod, container string) string {
 	return "4:memory:/kubepods/burstable/pod" + pod + "/" + container + "\n"
 }

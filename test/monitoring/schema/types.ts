@@ -1,7 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// What config/prometheus/dashboard.json is held to: Grafana's types of a dashboard and of the two panels that it uses.
+// The type of config/prometheus/dashboard.json, from Grafana's types of a dashboard and of the two panels that it uses.
 import type { Dashboard, Panel } from '@grafana/schema';
 import type {
   Options as StatOptions,
@@ -10,7 +10,7 @@ import type {
   FieldConfig as SeriesFields, Options as SeriesOptions,
 } from '@grafana/schema/dist/esm/raw/composable/timeseries/panelcfg/x/TimeSeriesPanelCfg_types.gen';
 
-// JSON has no enums: each is one of its values.
+// JSON has no enums: Plain replaces an enum with its values.
 type Plain<T> = T extends string ? `${T}`
   : T extends number ? T | (`${T}` extends `${infer N extends number}` ? N : never)
   : T extends object ? { [K in keyof T]: Plain<T[K]> } : T;
@@ -24,7 +24,7 @@ type Fields<Custom> = {
   overrides: [];
 };
 
-// Grafana leaves options and fields to each kind of panel.
+// Grafana defines options and fields per type of panel.
 type Typed<Type extends string, Options, Custom> =
   Omit<Plain<Panel>, 'type' | 'options' | 'fieldConfig' | 'targets'> & {
     type: Type; options?: Partial<Plain<Options>>; fieldConfig: Fields<Custom>; targets: Target[];

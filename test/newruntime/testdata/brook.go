@@ -11,7 +11,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Brook is synthetic. It reads BROOK_OPTIONS, and its heap grows to a cap, 1 GiB by default, whatever the limit.
+// Brook is synthetic. It reads BROOK_OPTIONS. Its heap grows to a cap, 1 GiB by default, independent of the limit.
 var _ = row(&Runtime{
 	Name: "Brook", Title: "Brook",
 	Commands: []string{"brook", "brookd"},
@@ -34,20 +34,20 @@ var _ = row(&Runtime{
 		Raise: "raise --heap-bytes (heapPercent in the profile)",
 	},
 	Advisories: []Advisory{
-		{Before: V(2), Text: "Brook before 2 does not read BROOK_OPTIONS: upgrade", Source: "made up"},
+		{Before: V(2), Text: "Brook before 2 does not read BROOK_OPTIONS: upgrade", Source: "synthetic"},
 	},
 	Advice: "Brook gives memory back at its checkpoints only: take one every hour",
 })
 
 const (
 	brookHeapFlag    = "--heap-bytes"
-	brookNoHeapLimit = "is not for Brook, whose pages are as large as the machine says: use heapPercent"
+	brookNoHeapLimit = "is not for Brook, whose page size depends on the machine: use heapPercent"
 
 	brookPercent = 70              // of the limit; the rest is for its pages and stacks
-	brookBare    = 24 * memory.MiB // what a bare process takes besides its heap
+	brookBare    = 24 * memory.MiB // memory of an idle process besides its heap
 )
 
-// brookOptions is BROOK_OPTIONS: words are separated by spaces, and a comma stops Brook at start.
+// brookOptions is the grammar of BROOK_OPTIONS: words separated by spaces. With a comma, Brook exits at start.
 var brookOptions = &Grammar{
 	Split: func(value string) (words []string, hazard string) {
 		if strings.Contains(value, ",") {

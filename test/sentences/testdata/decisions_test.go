@@ -16,8 +16,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// TestDecisions plays ordinary days and kills as the tests of this package do, and writes what was decided, and what
-// users were shown, to two files. It is laid over the package by test/sentences.
+// TestDecisions simulates ordinary days and kills as the tests of this package do, and writes the decisions and the
+// text for users to two files. test/sentences adds it to the package with an overlay.
 func TestDecisions(t *testing.T) {
 	var decided, shown strings.Builder
 	for seed := range uint64(3) {
@@ -63,21 +63,21 @@ func write(decided, shown *strings.Builder, d *day) {
 	shown.Write(append(data, '\n'))
 }
 
-// decisions are the parts of a status that are not for people only.
+// decisions returns the parts of a status that are not only text for users.
 func decisions(s *v1alpha1.MemoryRecommendationStatus) string {
 	all := []any{s.Canary, s.OOMKills, s.Stalls, s.Coverage}
 	for i := range s.Containers {
 		c := s.Containers[i]
 		c.Summary, c.Reasons, c.Advice, c.Runtime, c.Settings = "", nil, nil, "", nil
 		if c.Identity != nil {
-			of := *c.Identity
-			of.Evidence = ""
-			c.Identity = &of
+			identity := *c.Identity
+			identity.Evidence = ""
+			c.Identity = &identity
 		}
 		if c.Shape != nil {
-			of := *c.Shape
-			of.Summary = ""
-			c.Shape = &of
+			shape := *c.Shape
+			shape.Summary = ""
+			c.Shape = &shape
 		}
 		all = append(all, c)
 	}

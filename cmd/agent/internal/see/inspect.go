@@ -28,7 +28,7 @@ type inspector struct {
 	cgroups cgroup.Version
 	readers []attribution.Reader
 	now     func() time.Time
-	files   detect.Cache                // facts about programs and libraries, by namespace
+	files   detect.Cache                // facts about programs and libraries, by Kubernetes namespace
 	cmdline []byte                      // buffer for one command line
 	known   map[program]*processRuntime // runtimes of processes that were inspected before
 }
@@ -37,7 +37,8 @@ func newInspector(proc string, v cgroup.Version, readers []attribution.Reader, n
 	return &inspector{proc: live.Proc(proc), cgroups: v, readers: readers, now: now, known: map[program]*processRuntime{}}
 }
 
-// maxProcesses bounds the inspected processes of a container. Of others, only the resident memory is reported.
+// maxProcesses limits the processes of a container that are inspected. For all others, only the resident memory is
+// reported.
 const maxProcesses = 32
 
 // inspectContainer returns the summed memory of a container's processes. Memory that could not be read is unexplained.
@@ -78,8 +79,8 @@ func (e *inspector) inspectContainer(ctx context.Context, j scan.Inspection) sca
 
 var (
 	errNoProcess     = errors.New("none of its processes could be read")
-	errSlow          = fmt.Errorf("the inspection was stopped after %s, for example on a busy node", maxInspection)
-	errManyProcesses = fmt.Errorf("only the %d largest are inspected", maxProcesses)
+	errSlow          = fmt.Errorf("the inspection was stopped after %s; the node may be busy", maxInspection)
+	errManyProcesses = fmt.Errorf("only the %d largest processes are inspected", maxProcesses)
 )
 
 // largestFirst returns the processes of a container by resident memory, the largest first.
@@ -106,7 +107,7 @@ func (e *inspector) open(container string, pid int) (*live.Dir, error) {
 	return dir, nil
 }
 
-// resident reads the resident memory of a process; 0: it has ended, or is about to.
+// resident reads the resident memory of a process; 0: unreadable, usually because it has ended.
 func (e *inspector) resident(container string, pid int) memory.Bytes {
 	dir, err := e.open(container, pid)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// maxSeparate bounds the separate regions of a part. More regions, such as V8's scattered pages, are joined to one.
+	// maxSeparate bounds the separate regions of a part. More regions, such as V8's scattered pages, are merged into one.
 	maxSeparate = 16
 	// maxMapped bounds the regions read from a process: it may have 65,530, and each costs a system call.
 	maxMapped = 16 << 10
@@ -39,7 +39,7 @@ func pages(r *attribution.Result, s *attribution.Snapshot, process int32) []page
 		left--
 		runs, err := s.Memory.Resident(one.Start, one.End)
 		if err != nil {
-			continue // gone meanwhile
+			continue // not drawn: it is gone, or unreadable
 		}
 		byPart[one.Kind] = append(byPart[one.Kind], pagemap.Region{
 			Part: string(one.Kind), Process: process, Span: pagemap.Span{Start: one.Start, End: one.End},
@@ -73,7 +73,7 @@ func spans(runs []procmem.Run, start, end uint64) (out []pagemap.Span) {
 	return out
 }
 
-// packed joins regions to one without the gaps between them, at the address of the first.
+// packed merges regions into one that starts at the address of the first and omits the gaps between them.
 func packed(regions []pagemap.Region) pagemap.Region {
 	out := pagemap.Region{Part: regions[0].Part, Process: regions[0].Process}
 	out.Start = regions[0].Start

@@ -97,7 +97,8 @@ func (w *workload) operations() []operation {
 	return ops
 }
 
-// operations returns the operations that set the memory at a JSON pointer. They replace no object that may have cpu.
+// operations returns the operations that set the memory at a JSON pointer. They never replace an
+// object that may also have cpu.
 func (c *container) operations(at string) []operation {
 	if len(c.resources.Limits) == 0 && len(c.resources.Requests) == 0 && len(c.resources.Claims) == 0 {
 		return []operation{{"add", at, c.wanted()}}
@@ -121,7 +122,8 @@ func set(at string, have corev1.ResourceList, want *resource.Quantity) []operati
 	return []operation{{"add", at + "/memory", want.String()}}
 }
 
-// Priors returns a MemoryCheckpoint in YAML that transfers the learned data about young containers to another cluster.
+// Priors returns, as YAML, the MemoryCheckpoint that takes what memfit observed about containers in their first two
+// days to another cluster.
 func Priors(namespace string, learned []byte) ([]byte, error) {
 	var lines bytes.Buffer
 	if err := json.Indent(&lines, learned, "", "  "); err != nil {

@@ -68,9 +68,7 @@ func stepContainers(id *v1alpha1.PodIdentity, object *unstructured.Unstructured)
 		task, at := pipelineTask(object, last)
 		spec, found, _ := unstructured.NestedMap(task, "taskSpec")
 		if !found {
-			return nil, fmt.Errorf(
-				"Pipeline %s has no task %s with a taskSpec or taskRef.name", object.GetName(), last,
-			)
+			return nil, fmt.Errorf("no task %s with a taskSpec or taskRef.name in Pipeline %s", last, object.GetName())
 		}
 		return taskContainers(spec, at+"/taskSpec"), nil
 	case "CronWorkflow":

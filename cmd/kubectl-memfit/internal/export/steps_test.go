@@ -101,12 +101,12 @@ func TestSteps(t *testing.T) {
 			"argo", []string{"train"}, "main", "WorkflowTemplate train", `"limits":{"memory":"256Mi"}`,
 		},
 		"a step without a name":          {"tekton", []string{"go-test"}, "step-unnamed-0", "", "no container has"},
-		"a task that the pipeline lacks": {"tekton", []string{"build", "e2e"}, "step-e2e", "", "has no task e2e"},
+		"a task that the pipeline lacks": {"tekton", []string{"build", "e2e"}, "step-e2e", "", "no task e2e"},
 		"a template of another kind":     {"argo", []string{"nightly", "all"}, "main", "", "has no template all"},
 		"a Workflow that is in no cluster": {
 			"argo", []string{"adhoc", "x"}, "main", "", "WorkflowTemplate adhoc not found",
 		},
-		"a runner":         {"github", []string{"linux"}, "runner", "", "memfit does not know the template"},
+		"a runner":         {"github", []string{"linux"}, "runner", "", "memfit cannot patch definitions of github"},
 		"a class of nodes": {"nodeclass", []string{"log", "m5.large"}, "app", "", "one pod template"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -22,7 +22,7 @@ import (
 // Source is one workload: its recommendation, and the object as read.
 type Source struct {
 	Recommendation *v1alpha1.MemoryRecommendation
-	// Object is the live object with the pod template. It is nil if the workload has none or reading failed.
+	// Object is the live object with the pod template; nil if the workload has no pod template, or reading failed.
 	Object  *unstructured.Unstructured
 	Missing string // why reading failed
 }
@@ -51,9 +51,9 @@ type workload struct {
 	kind workloadkind.Kind
 	// sized are the containers to write, in the order of the template.
 	sized []container
-	// names has the names of all containers by list ("containers"), in the order of the template.
+	// names has for each list, such as "initContainers", the names of all its containers in the order of the template.
 	names map[string][]string
-	// unsized has a reason for each container without a size.
+	// unsized has a reason for each container without a size, except init containers that memfit does not size.
 	unsized []string
 	// refused is the reason why no patch is written; empty: a patch is written.
 	refused string
@@ -65,7 +65,7 @@ type workload struct {
 
 // container is a container of a template.
 type container struct {
-	name  string    // in pods
+	name  string    // as in pods: Tekton names the container of step lint "step-lint"
 	list  string    // field of the containers, such as "initContainers"; empty for a workflow's template
 	index int       // in list
 	at    string    // JSON pointer of the container in the object
@@ -98,7 +98,8 @@ func prepare(s Source, format string) workload {
 	for i := range w.rec.Status.Containers {
 		name := w.rec.Status.Containers[i].Container
 		if !slices.ContainsFunc(all, func(c container) bool { return c.name == name }) {
-			w.unsized = append(w.unsized, name+" is not in the template; another writer adds it to the pods")
+			w.unsized = append(w.unsized, name+" is not in the template: something else, such as a webhook, "+
+				"adds it to the pods; set its size there")
 		}
 	}
 	if len(w.sized) == 0 {
@@ -137,7 +138,8 @@ func (w *workload) inTemplate(s Source, format string) ([]container, error) {
 	return append(all, containersIn(spec, at, "initContainers", "", "resources")...), nil
 }
 
-// inSteps returns the containers of an identity's pods, as inTemplate does.
+// inSteps returns the containers of a Tekton task or an Argo template. The error is the reason why they cannot be
+// patched.
 func (w *workload) inSteps(s Source, format string) ([]container, error) {
 	id := w.rec.Status.Identity
 	switch {
@@ -145,8 +147,8 @@ func (w *workload) inSteps(s Source, format string) ([]container, error) {
 		return nil, errors.New("the DaemonSet has one pod template for all node classes; with sizing.mode OnCreate, " +
 			"memfit sizes new pods by node class")
 	case !hasStep(id):
-		return nil, errors.New("memfit does not know the template of its pods; set the size in the platform's definition " +
-			"of the step: kubectl memfit explain shows it")
+		return nil, fmt.Errorf("memfit cannot patch definitions of %s; set the size there yourself (kubectl memfit explain "+
+			"shows it)", id.Platform)
 	case s.Object == nil:
 		return nil, errors.New(s.Missing)
 	case format != JSON6902:
@@ -163,24 +165,24 @@ func (w *workload) add(c container) {
 	switch {
 	case c.rec == nil && c.list != "initContainers":
 		w.unsized = append(w.unsized, c.name+" remains unchanged: memfit does not size it")
-	case c.rec == nil:
+	case c.rec == nil: // an init container that memfit does not size
 	case c.rec.Recommended == nil || c.rec.Recommended.Limit == nil && c.rec.Recommended.Request == nil:
 		w.unsized = append(w.unsized, fmt.Sprintf("%s remains unchanged: %s", c.name, c.rec.Summary))
 	case exceedsPod(w.podResources, &c):
 		w.unsized = append(w.unsized, c.name+" remains unchanged: the recommended size exceeds the resources of the pod: "+
 			"raise spec.resources first")
 	case c.rec.Confidence == string(memory.Low) && lowers(&c):
-		w.unsized = append(w.unsized, c.name+" remains unchanged: its limit would be lowered in all pods after less than a "+
-			"day of use; export it after a day")
+		w.unsized = append(w.unsized, c.name+" remains unchanged: less than a day of use is not enough to lower the limit "+
+			"of all pods; export it again after a day")
 	default:
 		w.sized = append(w.sized, c)
 	}
 }
 
-// lowers reports whether the patch lowers the limit of the template; none is above every limit.
+// lowers reports whether the patch lowers the limit of the template. Any limit lowers a template without one.
 func lowers(c *container) bool {
-	is, to := c.resources.Limits.Memory(), c.rec.Recommended.Limit
-	return to != nil && (is.IsZero() || to.Cmp(*is) < 0)
+	limit, recommended := c.resources.Limits.Memory(), c.rec.Recommended.Limit
+	return recommended != nil && (limit.IsZero() || recommended.Cmp(*limit) < 0)
 }
 
 // exceedsPod reports whether the recommended size exceeds the pod-level resources. The API server would refuse it.

@@ -15,7 +15,7 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Measures of a chart, in units of its viewBox. The left margin has the amounts, and the margin below the times.
+// Dimensions of a chart, in units of its viewBox. The left margin has the amounts, the bottom margin the times.
 const (
 	chartWidth, chartHeight = 520, 200
 	left, right, top, below = 80, 12, 12, 34
@@ -61,7 +61,7 @@ type peak struct {
 	amount memory.Bytes
 }
 
-// chartsOf returns a chart of the days and a chart of the hours in the history of a container.
+// chartsOf returns a chart of daily peaks, if there are at least two, and a chart of hourly peaks, if there are any.
 func chartsOf(
 	c *v1alpha1.ContainerRecommendation, h *history.Container, s *v1alpha1.MemoryRecommendationStatus, now time.Time,
 ) []chart {

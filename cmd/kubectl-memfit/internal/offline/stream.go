@@ -23,7 +23,7 @@ type document struct {
 	text         []byte // the output; nil: unchanged
 }
 
-// split splits a stream at each line that starts with "---". The rest of that line belongs to the new document.
+// split splits a stream at each line that starts with "---". Text after the marker belongs to the new document.
 func split(data []byte) []*document {
 	docs := []*document{{line: 1}}
 	begin, at, number := 0, 0, 0 // offsets of the document and of the line, and the line's number
@@ -44,7 +44,7 @@ func split(data []byte) []*document {
 	return docs
 }
 
-// cutMarker splits a line into the marker and the rest, which belongs to the document.
+// cutMarker splits a line into the marker, with a comment, and the text after it.
 func cutMarker(line []byte) (marker, rest []byte, ok bool) {
 	after, ok := bytes.CutPrefix(line, []byte("---"))
 	if !ok || len(after) > 0 && !bytes.ContainsRune([]byte(" \t\r\n"), rune(after[0])) {
@@ -82,15 +82,16 @@ func (d *document) tree() (*yaml.Node, error) {
 	}
 	if left < 0 || m.deepest > depthMax {
 		return nil, fmt.Errorf(
-			"with expanded aliases it has more than %d values, or values nested more than %d deep: replace aliases by values",
-			most, depthMax,
+			"the document has more than %d values, expanded aliases included, or nests them more than %d levels deep: replace "+
+				"aliases with their values, or split the document", most, depthMax,
 		)
 	}
 	root.Content[0] = top
 	return &root, nil
 }
 
-// measure counts the values of a tree. It also sets line numbers in the stream, removes anchors, and spells nulls out.
+// measure counts the values of a tree. It also makes line numbers relative to the stream, removes
+// anchors, and writes nulls out.
 type measure struct {
 	lines   int // before the document
 	values  int
@@ -254,7 +255,7 @@ func (d *document) encode(root *yaml.Node) ([]byte, error) {
 			out.Truncate(begin + copy(text, text[end:]))
 		}
 	}
-	if bytes.Contains(d.raw, []byte("\r\n")) { // keep Windows line ends
+	if bytes.Contains(d.raw, []byte("\r\n")) { // keep Windows line endings
 		return bytes.ReplaceAll(out.Bytes(), []byte("\n"), []byte("\r\n")), nil
 	}
 	return out.Bytes(), nil

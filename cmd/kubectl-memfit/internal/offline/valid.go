@@ -64,7 +64,8 @@ func intoProfile(n *yaml.Node, out any, meta *metav1.ObjectMeta, parsed func() (
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(object, out)
 }
 
-// validateMeta validates metadata. A MemoryProfile needs no namespace, which may come from the command line.
+// validateMeta validates metadata. A MemoryProfile may omit its namespace, which the command line may have; the
+// namespace of a ClusterMemoryProfile is ignored.
 func validateMeta(meta metav1.ObjectMeta, of any) field.ErrorList {
 	if _, namespaced := of.(*v1alpha1.MemoryProfile); !namespaced || meta.Namespace == "" {
 		meta.Namespace = metav1.NamespaceDefault

@@ -24,7 +24,7 @@ func TestAStallComesFirst(t *testing.T) {
 	status.Stalls = 1
 	status.RecentStalls = []v1alpha1.StallRecord{
 		{Container: "app", Pod: "p-1", Limit: resource.MustParse("256Mi"),
-			Summary: "Container app has stalled at limit 256Mi"},
+			Summary: "Container app has been stalled at its limit of 256Mi"},
 	}
 	status.Conditions = append(status.Conditions, metav1.Condition{
 		Type: v1alpha1.ConditionMemoryStalled, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonStallOngoing,

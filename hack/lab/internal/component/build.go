@@ -26,21 +26,21 @@ import (
 	"github.com/memfit/memfit/hack/lab/internal/run"
 )
 
-// Builder builds components into a store.
+// Builder builds components into a cache.
 type Builder struct {
-	All     []Component // what the directory of links may hold
-	Modules string      // the folder that holds one pinned module per component
-	Store   string      // the cache: one entry per component and key
+	All     []Component // all components that the directory of links may have
+	Modules string      // the folder with the pinned modules
+	Store   string      // the directory of the cache, with one entry per component and key
 	Report  *progress.Reporter
 
 	toolchain Toolchain
 }
 
-// Ensure builds what the store lacks and returns a directory in which every selected binary is found by name.
+// Ensure builds the selected components that the cache lacks. It returns a directory with links to all their binaries.
 //
-// Components are built at the same time, two at least: the compiler uses all cores, the linker of a big binary only
-// one. Binaries of one component are built one after the other, because they share most packages and the go command
-// does not share work between two of its processes.
+// At least two components are built in parallel: the compiler uses all cores, but the linker of a big binary only one.
+// Binaries of one component are built one after the other, because they share most packages, and two go commands would
+// compile these twice.
 func (b *Builder) Ensure(ctx context.Context, selected []Component) (view string, err error) {
 	if b.toolchain, err = FindToolchain(ctx); err != nil {
 		return "", err
@@ -58,8 +58,8 @@ func (b *Builder) Ensure(ctx context.Context, selected []Component) (view string
 	return view, group.Wait()
 }
 
-// prefetch downloads the modules of what was never built beside compiling, in the order in which it is built. What
-// fails here fails again, and is reported, where it is built.
+// prefetch downloads the modules of missing binaries in the order in which these are built, while others are compiled.
+// It ignores errors, because the build reports them.
 func (b *Builder) prefetch(ctx context.Context, selected []Component) {
 	for _, c := range selected {
 		entry, err := b.entry(c)
@@ -76,7 +76,7 @@ func (b *Builder) prefetch(ctx context.Context, selected []Component) {
 	}
 }
 
-// view names the directory of links after the keys of all components, so that every selection shares it.
+// view creates the directory of links. Its name has a hash of the keys of all components, so all selections share it.
 func (b *Builder) view() (string, error) {
 	h := sha256.New()
 	for _, c := range b.All {
@@ -90,7 +90,7 @@ func (b *Builder) view() (string, error) {
 	return dir, os.MkdirAll(dir, 0o755)
 }
 
-// entry is where the cache has a component, built or not.
+// entry returns the directory of a component in the cache, which may not exist.
 func (b *Builder) entry(c Component) (string, error) {
 	files, err := sources(filepath.Join(b.Modules, c.module()), c.Modfile)
 	if err != nil {
@@ -99,15 +99,16 @@ func (b *Builder) entry(c Component) (string, error) {
 	return filepath.Join(b.Store, c.Name+"-"+Key(c, b.toolchain, files)), nil
 }
 
+// component builds the missing binaries and files of a component and links all of them into view.
 func (b *Builder) component(ctx context.Context, c Component, view string) error {
 	entry, err := b.entry(c)
 	if err != nil {
 		return err
 	}
 	if err := os.MkdirAll(entry, 0o755); err != nil {
-		return fmt.Errorf("making the cache entry of %s: %w", c.Name, err)
+		return fmt.Errorf("creating the cache entry of %s: %w", c.Name, err)
 	}
-	// Two labs or a lab and a test may want the same entry: the second waits and then finds it built.
+	// Two processes may need the same entry. The second one waits and then uses it.
 	unlock, err := flock.Lock(ctx, entry+".lock", b.Report.Note)
 	if err != nil {
 		return err
@@ -136,13 +137,13 @@ func (b *Builder) component(ctx context.Context, c Component, view string) error
 	return nil
 }
 
-// cached reports whether the cache has a file: each gets its name when it is complete.
+// cached reports whether the cache has a file. Files get their names when they are complete.
 func cached(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
 }
 
-// file copies files of a pinned module into the cache, so that a node starts without the Go module cache.
+// file joins files of a pinned module into one file in the cache, so that a node starts without the Go module cache.
 func (b *Builder) file(ctx context.Context, c Component, file File, path string) error {
 	if cached(path) {
 		return nil
@@ -163,7 +164,7 @@ func (b *Builder) file(ctx context.Context, c Component, file File, path string)
 		return err
 	}
 	if len(paths) == 0 {
-		return fmt.Errorf("the module %s has no %s any more", file.Module, file.Glob)
+		return fmt.Errorf("the module %s has no files %s", file.Module, file.Glob)
 	}
 	var joined bytes.Buffer
 	for _, from := range paths {
@@ -180,7 +181,7 @@ func (b *Builder) file(ctx context.Context, c Component, file File, path string)
 	return os.Rename(path+".new", path)
 }
 
-// link points name at target, whatever was there before.
+// link makes name a symbolic link to target. It replaces an existing file.
 func link(target, name string) error {
 	tmp := name + ".new"
 	if err := os.Remove(tmp); err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -3,10 +3,10 @@
 
 //go:build linux
 
-// Package component builds the programs a Kubernetes node is made of from pinned Go modules, and keeps them in a cache.
+// Package component builds the programs of a Kubernetes node from pinned Go modules into a cache.
 //
-// A component is one upstream project, pinned by a Go module of ours (hack/lab/modules); its binaries share one cache
-// entry, named by a hash of everything that determines their bytes.
+// A component is one upstream project, pinned by a Go module in hack/lab/modules. Its binaries share one cache entry,
+// whose name has a hash of everything that determines their bytes.
 package component
 
 import (
@@ -15,13 +15,13 @@ import (
 	"slices"
 )
 
-// Component is one pinned module and the binaries built from it.
+// Component specifies the binaries and files from one pinned module.
 type Component struct {
-	Name     string   // the folder below hack/lab/modules, unless Module says another
-	Module   string   // the folder of a component whose pins it shares
-	Modfile  string   // the file of pins in that folder; empty: go.mod
-	Binaries []Binary // built in this order
-	Files    []File   // copied out of the pinned modules
+	Name     string
+	Module   string   // the folder of the module in hack/lab/modules; empty: Name
+	Modfile  string   // the go.mod file in that folder; empty: go.mod
+	Binaries []Binary // in the order in which they are built
+	Files    []File
 	LDFlags  string
 	Tags     string
 	CGO      bool
@@ -29,7 +29,7 @@ type Component struct {
 
 func (c Component) module() string { return cmp.Or(c.Module, c.Name) }
 
-// File is what a node needs of a module besides its programs: the files that match Glob in Module, one after the other.
+// File is a file that a node needs in addition to programs. It joins the files in Module that match Glob.
 type File struct {
 	Name, Module, Glob string
 }
@@ -38,7 +38,7 @@ type File struct {
 type Binary struct {
 	Name    string
 	Package string
-	Names   []string // what it runs as, by the name of its file; empty: Name
+	Names   []string // the names of links to it, by which it selects its command; empty: Name
 }
 
 func (b Binary) names() []string {
@@ -48,7 +48,7 @@ func (b Binary) names() []string {
 	return b.Names
 }
 
-// All lists every component in the order in which a person waits for them: what tests of the operator need comes first.
+// All returns all components in the order in which they are built. Those that tests of the operator need come first.
 func All(kubernetes Kubernetes) []Component {
 	return []Component{
 		{
@@ -74,15 +74,15 @@ func All(kubernetes Kubernetes) []Component {
 				"github.com/containerd/containerd/v2/cmd/ctr",
 			),
 			LDFlags: "-s -w",
-			Tags:    "no_btrfs no_devmapper no_zfs", // snapshotters that need C headers or tools, and that the lab never uses
+			Tags:    "no_btrfs no_devmapper no_zfs", // unused snapshotters that need C headers or tools
 		},
 		{
 			Name:     "runc",
 			Binaries: packages("github.com/opencontainers/runc"),
-			// Static, so that a cached runc still runs on a machine without libseccomp.
+			// Static, so that a cached runc works on a machine without libseccomp.
 			LDFlags: "-s -w -linkmode external -extldflags -static",
-			// Without seccomp every pod fails with "seccomp: config provided but seccomp not supported". The other two
-			// keep the C library's resolver out of the static binary.
+			// Without seccomp, all pods fail with "seccomp: config provided but seccomp not supported". The other two
+			// avoid the C library's resolver, which does not work in a static binary.
 			Tags: "seccomp netgo osusergo",
 			CGO:  true,
 		},
@@ -106,15 +106,15 @@ func All(kubernetes Kubernetes) []Component {
 	}
 }
 
-// CertManager is the component that a lab may leave out: memfit then manages its certificates itself.
+// CertManager is the name of the optional component. Without it, memfit manages its certificates itself.
 const CertManager = "cert-manager"
 
-// Without returns the components but for the one of a name.
+// Without returns the components except the one with the name.
 func Without(all []Component, name string) []Component {
 	return slices.DeleteFunc(slices.Clone(all), func(c Component) bool { return c.Name == name })
 }
 
-// Select keeps the binaries that run under these names, in the order of all. It returns the names it does not know.
+// Select returns the components with only the binaries of these names, in the order of all, and the unknown names.
 func Select(all []Component, names []string) (selected []Component, unknown []string) {
 	wanted := make(map[string]bool, len(names))
 	for _, name := range names {
@@ -143,7 +143,7 @@ func Select(all []Component, names []string) (selected []Component, unknown []st
 	return selected, unknown
 }
 
-// Count is the number of binaries in all.
+// Count returns the number of binaries in the components.
 func Count(all []Component) int {
 	n := 0
 	for _, c := range all {
@@ -152,7 +152,7 @@ func Count(all []Component) int {
 	return n
 }
 
-// packages names every binary after the last element of its package path.
+// packages returns a binary for each package path, with the last element of the path as its name.
 func packages(paths ...string) []Binary {
 	binaries := make([]Binary, len(paths))
 	for i, p := range paths {

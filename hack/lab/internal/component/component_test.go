@@ -33,7 +33,7 @@ func TestKeyChangesWithEverythingThatChangesTheBytes(t *testing.T) {
 	}
 	for name, got := range different {
 		if got == want {
-			t.Errorf("%s: the key stayed %s", name, got)
+			t.Errorf("%s: the key is still %s", name, got)
 		}
 	}
 
@@ -63,7 +63,7 @@ func TestSelect(t *testing.T) {
 	}
 }
 
-func TestKubernetesVersionsAreThoseThatAreBuilt(t *testing.T) {
+func TestVersionsMatchTheirModfiles(t *testing.T) {
 	for _, v := range versions {
 		mod, err := os.ReadFile(filepath.Join("..", "..", "modules", "kubernetes", v.modfile))
 		if err != nil {
@@ -86,7 +86,7 @@ func TestFindKubernetes(t *testing.T) {
 	}
 	for _, wanted := range []string{"1.3", "latest", "1.36.99"} {
 		if _, err := FindKubernetes(wanted); err == nil || !strings.Contains(err.Error(), "it has 1.37, 1.36, 1.35, 1.34") {
-			t.Errorf("FindKubernetes(%q) says %v; want what there is", wanted, err)
+			t.Errorf("FindKubernetes(%q) returns %v; want the known versions", wanted, err)
 		}
 	}
 }
@@ -100,7 +100,7 @@ func TestAnotherVersionIsAnotherEntry(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(files) != 5 {
-			t.Errorf("%s is built from %d files, want its pins, its sums and three programs", v.Version, len(files))
+			t.Errorf("%s is built from %d files, want go.mod, go.sum and three programs", v.Version, len(files))
 		}
 		key := Key(c, Toolchain{}, files)
 		if keys[key] != "" {
@@ -119,13 +119,13 @@ func TestEveryComponentHasItsModule(t *testing.T) {
 		}
 		for _, b := range c.Binaries {
 			if !strings.HasPrefix(b.Package, ".") && !strings.Contains(string(files["go.mod"]), b.Package) {
-				t.Errorf("%s: go.mod has no tool line for %s, so `go mod tidy` would drop what it needs", c.Name, b.Package)
+				t.Errorf("%s: go.mod has no tool line for %s, so `go mod tidy` would drop its requirements", c.Name, b.Package)
 			}
 		}
 	}
 }
 
-// TestBuiltOnce: what was cut off is built again, what is complete is not, and each is found by its names.
+// TestBuiltOnce: an incomplete binary is built again, a complete one is not, and view has links with all names.
 func TestBuiltOnce(t *testing.T) {
 	dir := t.TempDir()
 	module := filepath.Join(dir, "modules", "tiny")
@@ -170,6 +170,6 @@ func TestBuiltOnce(t *testing.T) {
 		}
 	}
 	if !os.SameFile(built[0], built[1]) {
-		t.Error("a program that was complete was built again")
+		t.Error("a complete program was built again")
 	}
 }

@@ -19,26 +19,25 @@ import (
 	"strings"
 )
 
-// Toolchain is what compiles: another Go version makes other bytes.
+// Toolchain identifies the Go compiler. Other versions build other bytes.
 type Toolchain struct {
 	Version, OS, Arch string
 }
 
-// FindToolchain asks the go command on the PATH.
+// FindToolchain returns the toolchain of the go command on the PATH.
 func FindToolchain(ctx context.Context) (Toolchain, error) {
 	out, err := exec.CommandContext(ctx, "go", "env", "GOVERSION", "GOOS", "GOARCH").Output()
 	if err != nil {
-		return Toolchain{}, fmt.Errorf("asking the go command for its version (install Go 1.26 or later): %w", err)
+		return Toolchain{}, fmt.Errorf("reading the version of the go command (install Go 1.26 or later): %w", err)
 	}
 	fields := strings.Fields(string(out))
 	if len(fields) != 3 {
-		return Toolchain{}, fmt.Errorf("unexpected answer of `go env`: %q", out)
+		return Toolchain{}, fmt.Errorf("unexpected output of `go env`: %q", out)
 	}
 	return Toolchain{Version: fields[0], OS: fields[1], Arch: fields[2]}, nil
 }
 
-// sources are the files of a component's module that decide what is built: the pins and programs, but not the pins of
-// another version.
+// sources returns the files in dir that determine what is built: modfile, its .sum file and the Go sources.
 func sources(dir, modfile string) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	modfile = cmp.Or(modfile, "go.mod")
@@ -54,17 +53,17 @@ func sources(dir, modfile string) (map[string][]byte, error) {
 		}
 	}
 	if files[modfile] == nil {
-		return nil, fmt.Errorf("%s holds no %s: run the lab from a complete checkout", dir, modfile)
+		return nil, fmt.Errorf("%s has no %s: run the lab from a complete checkout", dir, modfile)
 	}
 	return files, nil
 }
 
-// Key names the cache entry of a component: equal keys mean equal binaries. The selection of binaries is not a part of
-// it, so that a test that built three of them and a lab that needs all share one entry.
+// Key returns the key of a component in the cache. Equal keys mean equal binaries. The key does not depend on which
+// binaries are selected: tests build three of them, and a lab builds all into the same entry.
 func Key(c Component, tc Toolchain, files map[string][]byte) string {
 	h := sha256.New()
 	field := func(name string, value []byte) {
-		// The length keeps two different lists of fields from running into the same bytes.
+		// With the length, different lists of fields cannot give the same bytes.
 		fmt.Fprintf(h, "%s %d\n", name, len(value))
 		h.Write(value)
 	}
@@ -80,6 +79,6 @@ func Key(c Component, tc Toolchain, files map[string][]byte) string {
 	for _, name := range names {
 		field("file "+name, bytes.ReplaceAll(files[name], []byte("\r\n"), []byte("\n")))
 	}
-	// 16 hex digits: 64 bits are plenty for a handful of entries, and paths stay readable.
+	// 16 hex digits, 64 bits, are enough for some dozens of entries and keep paths short.
 	return hex.EncodeToString(h.Sum(nil))[:16]
 }

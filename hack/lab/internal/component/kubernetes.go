@@ -12,25 +12,25 @@ import (
 
 // Kubernetes is a version of Kubernetes that the lab can run.
 type Kubernetes struct {
-	minor   string // what people ask for
-	Version string // what modfile requires; a test compares them
-	modfile string // in modules/kubernetes
+	minor   string // such as 1.37
+	Version string // the version that modfile requires
+	modfile string // a file in modules/kubernetes
 }
 
-// versions are the pins. The first is the default: the minor version of memfit's own client libraries, so that their
-// packages are compiled once; they are tested in that order. To add one: write its modfile beside the others and run
-// `go mod tidy -modfile=1.X.mod` there.
+// versions are the pinned versions, in the order in which they are tested. The first is the default. It has the minor
+// version of memfit's client libraries, so that shared packages are compiled once. To add a version, write its modfile
+// next to the others and run `go mod tidy -modfile=1.X.mod` there.
 var versions = []Kubernetes{
-	// From v1.37.1 on with the fix of kubernetes/kubernetes#138760: a resize that reached a kubelet while the container
-	// was down never reached the pod's cgroup.
+	// v1.37.1 and later have the fix of kubernetes/kubernetes#138760: a resize while the container was not running was
+	// never applied to the pod's cgroup.
 	{"1.37", "v1.37.2", "1.37.mod"},
 	{"1.36", "v1.36.3", "go.mod"},
-	// Older ones that clusters still run.
+	// Older versions that clusters still run.
 	{"1.35", "v1.35.4", "1.35.mod"},
 	{"1.34", "v1.34.4", "1.34.mod"},
 }
 
-// FindKubernetes finds the version that somebody asks for ("1.37", "v1.37.1"); empty is the usual one.
+// FindKubernetes returns the wanted version, for example "1.37" or "v1.37.2". An empty string selects the default.
 func FindKubernetes(wanted string) (Kubernetes, error) {
 	wanted = strings.TrimPrefix(wanted, "v")
 	var known []string
@@ -44,7 +44,8 @@ func FindKubernetes(wanted string) (Kubernetes, error) {
 		wanted, strings.Join(known, ", "))
 }
 
-// versionFlags are linker flags without which the API server calls itself v0.0.0, and clients refuse to talk to it.
+// versionFlags returns linker flags that set the version. Clients reject an API server without them, which reports
+// v0.0.0.
 func (k Kubernetes) versionFlags() string {
 	const set = "-X k8s.io/component-base/version."
 	major, minor, _ := strings.Cut(k.minor, ".")

@@ -14,13 +14,13 @@ import (
 	"testing"
 )
 
-// keptApart are modules with several versions: containerd and runc talk to the kernel with what they were released
-// with, and containerd 2.3 does not compile with names of CRI that Kubernetes 1.37 has changed.
-var keptApart = map[string]bool{
+// severalVersions are modules that may have different versions. containerd and runc keep the version of ebpf that they
+// were released with, and containerd 2.3 does not compile with the CRI modules of Kubernetes 1.37.
+var severalVersions = map[string]bool{
 	"github.com/cilium/ebpf": true, "k8s.io/cri-api": true, "k8s.io/cri-streaming": true,
 }
 
-// TestOneVersionOfEveryModule: a package of another version is compiled again, and so is all that imports it.
+// TestOneVersionOfEveryModule: with another version, its packages and all that import them are compiled again.
 func TestOneVersionOfEveryModule(t *testing.T) {
 	lab := filepath.Join("..", "..")
 	lists := []string{filepath.Join(lab, "go.mod"), filepath.Join(lab, "..", "..", "go.mod")}
@@ -35,8 +35,8 @@ func TestOneVersionOfEveryModule(t *testing.T) {
 	known := map[string]pin{}
 	for _, list := range lists {
 		for module, version := range pinsOf(t, list) {
-			if first, found := known[module]; found && first.version != version && !keptApart[module] {
-				t.Errorf("%s is %s in %s and %s in %s: take the newer one in both",
+			if first, found := known[module]; found && first.version != version && !severalVersions[module] {
+				t.Errorf("%s is %s in %s and %s in %s: use the newer one in both",
 					module, first.version, first.list, version, list)
 			}
 			known[module] = pin{version, list}
@@ -47,8 +47,8 @@ func TestOneVersionOfEveryModule(t *testing.T) {
 	}
 }
 
-// TestKubernetesIsCompiledOnce: what client-go imports has the operator's version in the modules of tests and tools,
-// too. Of another version, most of Kubernetes' packages there are compiled again.
+// TestKubernetesIsCompiledOnce: modules of tests and tools have the operator's versions of all modules that client-go
+// imports. Otherwise most of Kubernetes' packages are compiled again for them.
 func TestKubernetesIsCompiledOnce(t *testing.T) {
 	root := filepath.Join("..", "..", "..", "..")
 	operators := pinsOf(t, filepath.Join(root, "go.mod"))
@@ -79,7 +79,7 @@ func TestKubernetesIsCompiledOnce(t *testing.T) {
 	}
 }
 
-// pinsOf are the versions that a go.mod requires, or replaces them by.
+// pinsOf returns the version of each module in a go.mod. A replacement's version replaces the required one.
 func pinsOf(t *testing.T, path string) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(path)

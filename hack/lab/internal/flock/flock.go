@@ -1,8 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package flock makes processes that share the lab's cache or state take turns. The kernel drops a lock with the
-// process that holds it, so a crash never leaves one behind.
+// Package flock is a lock between processes that share the lab's cache or state. The kernel releases the lock when its
+// holder ends, also after a crash.
 package flock
 
 import (
@@ -13,8 +13,9 @@ import (
 	"time"
 )
 
-// Lock waits until it alone holds the lock file, and returns what gives it back. It reports once that it has to wait.
-func Lock(ctx context.Context, path string, say func(format string, args ...any)) (unlock func(), err error) {
+// Lock waits until it holds the lock file at path, and returns a function that releases it. If it has to wait, it calls
+// note once.
+func Lock(ctx context.Context, path string, note func(format string, args ...any)) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("opening the lock file: %w", err)
@@ -25,12 +26,12 @@ func Lock(ctx context.Context, path string, say func(format string, args ...any)
 			return func() { f.Close() }, nil
 		}
 		if tries == 0 {
-			say("Waiting for another command of the lab, which holds %s", path)
+			note("Waiting for another command of the lab, which holds %s", path)
 		}
 		select {
 		case <-ctx.Done():
 			f.Close()
-			return nil, fmt.Errorf("waiting for another lab that holds %s: %w", path, context.Cause(ctx))
+			return nil, fmt.Errorf("waiting for another command of the lab, which holds %s: %w", path, context.Cause(ctx))
 		case <-time.After(200 * time.Millisecond):
 		}
 	}

@@ -24,20 +24,20 @@ import (
 	"github.com/memfit/memfit/hack/lab/internal/run"
 )
 
-// basePackages are in every Debian image, so that they share one layer and `kubectl exec` finds a shell and its tools.
+// basePackages are in a layer that all Debian images share. They include a shell and tools for `kubectl exec`.
 var basePackages = []string{"dash", "coreutils", "grep", "sed", "procps", "libc6"}
 
-// needless reports whether a container does without a package that others depend on: package management, the migration
-// to a merged /usr, and Perl, in which both are written (40 of 77 MB).
-func needless(pkg string) bool {
+// unneeded reports whether containers work without a package that other packages depend on: package management, the
+// migration to a merged /usr, and Perl, in which both are written (40 of 77 MB).
+func unneeded(pkg string) bool {
 	return slices.Contains([]string{"dpkg", "debconf", "init-system-helpers", "usrmerge", "perl", "perl-base"}, pkg) ||
 		strings.HasPrefix(pkg, "perl-modules-") || strings.HasPrefix(pkg, "libperl") || strings.HasSuffix(pkg, "-perl")
 }
 
-// debianBase is what the layer of basePackages holds.
+// debianBase is the layer of basePackages.
 type debianBase struct {
-	layer string
-	debs  []string
+	layer string   // its tar file
+	debs  []string // the files of its packages
 }
 
 // debianLayers returns the base layer and the layer of the recipe's packages that are not in the base.
@@ -81,8 +81,8 @@ func (b *Builder) buildBase(ctx context.Context) (*debianBase, error) {
 	return &debianBase{layer: path, debs: debs}, err
 }
 
-// download fetches the packages and all that they depend on, as apt would for an empty system, and returns their files
-// in a fixed order. apt checks their signatures.
+// download fetches packages and all their dependencies, as apt would for an empty system, and returns their files in a
+// fixed order. apt checks their signatures.
 func (b *Builder) download(ctx context.Context, packages []string) ([]string, error) {
 	dir := filepath.Join(b.Store, "debs")
 	if err := os.MkdirAll(filepath.Join(dir, "partial"), 0o755); err != nil {
@@ -104,7 +104,7 @@ func (b *Builder) download(ctx context.Context, packages []string) ([]string, er
 			"--no-install-recommends", "--yes", "--quiet", flag, "install",
 		}, packages...)...)
 	}
-	// apt lists only what it would have to fetch, so it is asked about a directory that stays empty.
+	// apt lists only packages that are not in its archive directory, so this one is always empty.
 	nothing := filepath.Join(dir, "empty-archives")
 	if err := os.MkdirAll(filepath.Join(nothing, "partial"), 0o755); err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func (b *Builder) download(ctx context.Context, packages []string) ([]string, er
 	return debFiles(dir, list)
 }
 
-// debFiles reads what --print-uris lists: one line per package, with the file name in its second column.
+// debFiles parses the output of --print-uris: one line per package, with the file name in its second column.
 func debFiles(dir string, list []byte) ([]string, error) {
 	var files []string
 	for line := range strings.Lines(string(list)) {
@@ -132,7 +132,7 @@ func debFiles(dir string, list []byte) ([]string, error) {
 			continue
 		}
 		name, _, _ := strings.Cut(fields[1], "_")
-		if needless(name) {
+		if unneeded(name) {
 			continue
 		}
 		files = append(files, filepath.Join(dir, fields[1]))
@@ -150,17 +150,17 @@ func aptGet(ctx context.Context, args ...string) ([]byte, error) {
 	return run.Output(cmd)
 }
 
-// mergedDirs are links into /usr on every Debian since 12, but packages still ship files below the old names.
+// mergedDirs are links into /usr since Debian 12, but packages still have files with the old paths.
 var mergedDirs = []string{"bin", "lib", "lib32", "lib64", "libx32", "sbin"}
 
-// unwanted are paths that only make images bigger: documentation, translations, and the JDK's modules for linking other
-// JDKs (80 MB of 120).
+// unwanted are paths that images do not need: documentation, translations, and the modules from which a JDK builds
+// other runtimes (80 MB of 120).
 var unwanted = []string{
 	"usr/share/doc/", "usr/share/man/", "usr/share/info/", "usr/share/locale/", "usr/share/lintian/", "usr/share/bug/",
 	"/jmods/",
 }
 
-// debs adds the files of packages. Their install scripts are not run.
+// debs adds the files of packages. It does not run their install scripts.
 func (l *layer) debs(ctx context.Context, debs []string) error {
 	for _, deb := range debs {
 		if err := l.deb(ctx, deb); err != nil {
@@ -171,7 +171,7 @@ func (l *layer) debs(ctx context.Context, debs []string) error {
 }
 
 func (l *layer) deb(ctx context.Context, deb string) error {
-	ctx, cancel := context.WithCancel(ctx) // ends dpkg-deb when we stop reading early
+	ctx, cancel := context.WithCancel(ctx) // ends dpkg-deb when reading stops early
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "dpkg-deb", "--fsys-tarfile", deb)
 	var stderr bytes.Buffer
@@ -223,7 +223,7 @@ func (l *layer) copyTar(in *tar.Reader) error {
 	}
 }
 
-// merged cleans a package's path and leads it through the links of a merged /usr.
+// merged cleans a path in a package and resolves the links of a merged /usr: bin/sh becomes usr/bin/sh.
 func merged(name string) string {
 	name = strings.TrimPrefix(path.Clean("/"+name), "/")
 	first, _, below := strings.Cut(name, "/")

@@ -3,12 +3,12 @@
 
 //go:build linux
 
-// Package images makes container images without Docker and without a registry: root filesystems of Debian packages
-// (with Node.js from its npm package and a newer Java from its PyPI package), static Go programs, and the tar files
-// that containerd, kind and docker load.
+// Package images builds container images without Docker and without a registry, as tar files that containerd, kind and
+// docker load. An image consists of Debian packages, a static Go program or both. Node.js comes from an npm package, a
+// newer Java from a PyPI package.
 //
-// An image is named in the cache by a hash of its recipe. Two builds of one recipe from the same packages are equal,
-// byte for byte: entries have a fixed time and a fixed order.
+// The name of an image in the cache contains a hash of its recipe. Two builds of one recipe from the same packages are
+// equal byte for byte: entries have a fixed time and a fixed order.
 package images
 
 import (
@@ -29,32 +29,32 @@ import (
 	"github.com/memfit/memfit/hack/lab/internal/progress"
 )
 
-// recipeVersion is part of every cache key: raise it when the way an image is put together changes.
+// recipeVersion is part of every cache key. Raise it when images are built differently.
 const recipeVersion = 2
 
-// Recipe describes what an image is made of. Everything in it is hashed for the cache key.
+// Recipe specifies the content of an image. All fields are hashed for the cache key.
 type Recipe struct {
-	Ref        string            // the name pods use
-	Debian     []string          // packages, with all that they depend on, on top of the base system
-	Node       string            // the version of the npm package that carries the Node.js binary
-	Java       string            `json:",omitempty"` // the version of the PyPI package that carries Java; none: no new key
-	Program    string            // a folder of hack/lab: a static Go program
+	Ref        string            // the name in pod specs
+	Debian     []string          // packages; the base system and all dependencies are added
+	Node       string            // the version of the npm package with the Node.js binary
+	Java       string            `json:",omitempty"` // the version of the PyPI package with Java
+	Program    string            // the folder of a Go program, relative to hack/lab
 	Links      map[string]string // symbolic links: path in the image to target
 	Entrypoint []string
 	Env        []string
 }
 
-// Workloads are the images of the lab, in the order in which a person waits for them.
+// Workloads returns the images of the lab in the order in which they are built.
 func Workloads() []Recipe {
 	return []Recipe{
 		{Ref: "memfit.test/pause:lab", Program: "workloads/pause", Entrypoint: []string{"/pause"}},
-		// A static program that needs no system below it, but `kubectl exec` into it should find a shell.
+		// The program is static and needs no other files: the base system is for `kubectl exec`.
 		{Ref: "memfit.test/goprobe:dev", Debian: []string{"dash"}, Program: "workloads/goprobe",
 			Entrypoint: []string{"/goprobe"}},
 		{Ref: "memfit.test/node:20", Debian: []string{"libstdc++6"}, Node: "20.20.2",
 			Entrypoint: []string{"/usr/local/bin/node"}},
 		{
-			// The headless JDK brings jcmd, which reports what a JVM made of its flags and trims its native heap.
+			// The headless JDK has jcmd, which prints the effective flags of a JVM and trims its native heap.
 			Ref: "memfit.test/jdk:17", Debian: []string{"openjdk-17-jdk-headless"},
 			Env: []string{"JAVA_HOME=/usr/lib/jvm/java-17-openjdk-" + runtime.GOARCH},
 			Links: map[string]string{
@@ -65,7 +65,7 @@ func Workloads() []Recipe {
 			Entrypoint: []string{"/usr/bin/java"},
 		},
 		{
-			// A newer JVM than Debian's, without a compiler: what runs there is compiled with jdk:17.
+			// A newer JVM than Debian's, without a compiler: its programs are compiled with jdk:17.
 			Ref: "memfit.test/jre:25", Debian: []string{"dash"}, Java: "25.0.2.1", Env: []string{"JAVA_HOME=/" + javaHome},
 			Links: map[string]string{
 				"usr/bin/java": "../../" + javaHome + "/bin/java", "usr/bin/jcmd": "../../" + javaHome + "/bin/jcmd",
@@ -85,8 +85,8 @@ func Workloads() []Recipe {
 	}
 }
 
-// Select keeps the images with these names, without registry and tag and separated by commas: "node,jdk". An empty list
-// keeps all, and the first one, which every pod of the lab needs, is always kept.
+// Select returns the images whose names are in a comma-separated list, without registry and tag: "node,jdk". It always
+// includes the pause image, which every pod needs. An empty list selects all images.
 func Select(names string) ([]Recipe, error) {
 	all := Workloads()
 	if names == "" {
@@ -102,16 +102,16 @@ func Select(names string) ([]Recipe, error) {
 	}
 	for _, name := range wanted {
 		if !slices.Contains(known, name) {
-			return nil, fmt.Errorf("no image is named %q; there are %s", name, strings.Join(known, ", "))
+			return nil, fmt.Errorf("unknown image %q; the images are %s", name, strings.Join(known, ", "))
 		}
 	}
 	return selected, nil
 }
 
-// Builder makes images and keeps them.
+// Builder builds images into a cache.
 type Builder struct {
-	Source string // hack/lab
-	Store  string // the cache
+	Source string // the path of hack/lab
+	Store  string // the directory of the cache
 	Report *progress.Reporter
 
 	base *debianBase
@@ -148,25 +148,25 @@ func (b *Builder) Ensure(ctx context.Context, r Recipe) (path string, err error)
 	return path, nil
 }
 
-// prune removes what older recipes of the image left: hundreds of megabytes that no one will ask for again.
+// prune removes images of older recipes: hundreds of megabytes that are not needed again.
 func (b *Builder) prune(r Recipe, keep string) {
 	old, _ := filepath.Glob(
 		filepath.Join(b.Store, fileName(short(r.Ref))+"-"+strings.Repeat("[0-9a-f]", keyLength)+".tar*"),
 	)
 	for _, path := range old {
 		if path != keep && path != keep+".lock" {
-			_ = os.Remove(path) // what stays only takes space
+			_ = os.Remove(path) // a file that remains only takes space
 		}
 	}
 }
 
-// keyLength is how many hex digits of the recipe's hash name a file.
+// keyLength is the number of hex digits of the recipe's hash in file names.
 const keyLength = 16
 
-// build assembles the layers: the base system that all images share, then what is the image's own.
+// build writes the image: the layers of Debian packages, then the image's own layer.
 func (b *Builder) build(ctx context.Context, r Recipe, path string) error {
 	work := path + ".work"
-	if err := os.RemoveAll(work); err != nil { // of a build that was cut off
+	if err := os.RemoveAll(work); err != nil { // of an interrupted build
 		return err
 	}
 	if err := os.Mkdir(work, 0o755); err != nil {
@@ -187,7 +187,7 @@ func (b *Builder) build(ctx context.Context, r Recipe, path string) error {
 	return Write(path, r.Ref, Config{Entrypoint: r.Entrypoint, Env: r.Env}, append(layers, own)...)
 }
 
-// ownLayer holds what is in no Debian package.
+// ownLayer writes the layer of files that are not in Debian packages.
 func (b *Builder) ownLayer(ctx context.Context, r Recipe, work, path string) error {
 	return writeLayer(path, func(l *layer) error {
 		if len(r.Debian) == 0 {
@@ -222,7 +222,7 @@ func (b *Builder) ownLayer(ctx context.Context, r Recipe, work, path string) err
 	})
 }
 
-// cacheName hashes the recipe and, for a program, its source.
+// cacheName returns the image's name in the cache, with a hash of the recipe and the program's source.
 func (b *Builder) cacheName(r Recipe) (string, error) {
 	recipe, err := json.Marshal(r)
 	if err != nil {
@@ -237,7 +237,7 @@ func (b *Builder) cacheName(r Recipe) (string, error) {
 		}
 		if len(files) == 0 {
 			return "", fmt.Errorf(
-				"%s holds no Go program: set MEMFIT_LAB_SOURCE to the folder hack/lab of a checkout",
+				"%s has no Go program: set MEMFIT_LAB_SOURCE to the folder hack/lab of a checkout",
 				filepath.Join(b.Source, r.Program),
 			)
 		}

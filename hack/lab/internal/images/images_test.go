@@ -52,7 +52,7 @@ func TestSelectKeepsWhatIsNamedAndThePauseImage(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	if got := names(""); len(got) != len(Workloads()) {
-		t.Errorf("without a choice got %v, want all", got)
+		t.Errorf("an empty list: got %v, want all", got)
 	}
 	if _, err := Select("node,nodejs"); err == nil || !strings.Contains(err.Error(), `"nodejs"`) {
 		t.Errorf("an unknown name: got error %v, want one that quotes it", err)
@@ -73,7 +73,7 @@ func TestDebFilesReadsWhatAptPrints(t *testing.T) {
 		t.Errorf("got %v, want %v: sorted, without what a container does not need", got, want)
 	}
 	if _, err := debFiles("/debs", []byte("Reading package lists...\n")); err == nil {
-		t.Error("no packages at all went unnoticed")
+		t.Error("a list without packages: no error")
 	}
 }
 
@@ -111,11 +111,11 @@ func TestALayerHoldsEveryPathOnceAndIsTheSameTwice(t *testing.T) {
 	}
 	for name, n := range seen {
 		if n != 1 {
-			t.Errorf("%s is there %d times", name, n)
+			t.Errorf("%s occurs %d times", name, n)
 		}
 	}
 	if modes["tmp/"] != 0o1777 {
-		t.Errorf("/tmp has mode %o: the images do not run as root, so everybody must be able to write there", modes["tmp/"])
+		t.Errorf("/tmp has mode %o, want 1777: images that do not run as root write there", modes["tmp/"])
 	}
 	for _, name := range []string{"usr/", "usr/bin/", "usr/bin/a", "etc/passwd"} {
 		if seen[name] == 0 {
@@ -156,7 +156,7 @@ func TestWriteProgram(t *testing.T) {
 	}
 }
 
-// TestAnImageIsTheSameEverywhere: the machine's time zone once was in its configuration, and with it in the digest.
+// TestAnImageIsTheSameEverywhere: the machine's time zone does not change the digest.
 func TestAnImageIsTheSameEverywhere(t *testing.T) {
 	binary := filepath.Join(t.TempDir(), "manager")
 	if err := os.WriteFile(binary, []byte("#!"), 0o600); err != nil {
@@ -181,6 +181,6 @@ func TestAnImageIsTheSameEverywhere(t *testing.T) {
 		digests = append(digests, digest)
 	}
 	if digests[0] != digests[1] {
-		t.Errorf("two time zones give two images: %v", digests)
+		t.Errorf("the digest depends on the time zone: %v", digests)
 	}
 }

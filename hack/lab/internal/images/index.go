@@ -20,11 +20,11 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// nameAnnotation is the annotation of an OCI layout with the tag of an entry.
+// nameAnnotation is the annotation for the tag of an entry in an OCI layout.
 const nameAnnotation = "org.opencontainers.image.ref.name"
 
-// WriteIndex writes an OCI layout into dir: one image of the program for each processor, and the index that a registry
-// knows them by. binaries are programs by processor, as Go calls it. It returns the digest of the index.
+// WriteIndex writes an OCI layout into dir: an image of the program for each processor, and an index of these images.
+// binaries maps a GOARCH to its program. WriteIndex returns the digest of the index.
 func WriteIndex(dir, tag string, p Program, binaries map[string]string, labels map[string]string) (string, error) {
 	if len(binaries) == 0 {
 		return "", errors.New("name at least one program: ARCH=FILE")
@@ -60,7 +60,7 @@ func WriteIndex(dir, tag string, p Program, binaries map[string]string, labels m
 	return digest.String(), err
 }
 
-// writeLayout fills a folder that appears only when it is complete.
+// writeLayout writes a layout with fill and moves it to dir when it is complete.
 func writeLayout(dir string, fill func(layout.Path) error) error {
 	tmp, err := os.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+"-")
 	if err != nil {

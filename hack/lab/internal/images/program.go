@@ -16,7 +16,7 @@ import (
 	"github.com/memfit/memfit/hack/lab/internal/run"
 )
 
-// compile builds a static Go program of the lab's module.
+// compile builds a static Go program of the lab's module into work and returns the file.
 func (b *Builder) compile(ctx context.Context, folder, work string) (string, error) {
 	out := filepath.Join(work, filepath.Base(folder))
 	cmd := exec.CommandContext(
@@ -28,27 +28,27 @@ func (b *Builder) compile(ctx context.Context, folder, work string) (string, err
 	return out, run.Quiet(cmd)
 }
 
-// nodeArchs are npm's names of processors.
+// nodeArchs maps a GOARCH to npm's name of the processor.
 var nodeArchs = map[string]string{"amd64": "x64", "arm64": "arm64"}
 
-// nodeBinary gets the official Node.js binary: Debian 12 has version 18, and npm carries every version as a package.
-// npm checks its integrity.
+// nodeBinary downloads the official Node.js binary as an npm package: Debian 12 has only version 18. npm checks its
+// integrity.
 func nodeBinary(ctx context.Context, version, work string) (string, error) {
 	arch, ok := nodeArchs[runtime.GOARCH]
 	if !ok {
-		return "", fmt.Errorf("there is no Node.js binary for %s", runtime.GOARCH)
+		return "", fmt.Errorf("no Node.js binary for %s", runtime.GOARCH)
 	}
 	cmd := exec.CommandContext(
 		ctx, "npm", "pack", "--ignore-scripts", "--loglevel=error", "--pack-destination="+work,
 		fmt.Sprintf("node-linux-%s@%s", arch, version),
 	)
-	cmd.Dir = work // away from the .npmrc of whatever folder the lab was called from
+	cmd.Dir = work // ignore .npmrc in the current folder
 	if err := run.Quiet(cmd); err != nil {
-		return "", fmt.Errorf("fetching Node.js %s with npm: %w", version, err)
+		return "", fmt.Errorf("downloading Node.js %s with npm: %w", version, err)
 	}
 	archives, err := filepath.Glob(filepath.Join(work, "node-linux-*.tgz"))
 	if err != nil || len(archives) != 1 {
-		return "", fmt.Errorf("npm left no archive of Node.js %s", version)
+		return "", fmt.Errorf("npm downloaded no archive of Node.js %s", version)
 	}
 	unpack := exec.CommandContext(ctx, "tar", "-xzf", archives[0], "-C", work, "--strip-components=2",
 		"--wildcards", "*/bin/node")

@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// Push sends what a layout holds to a registry, under a name with its tag, and returns the digest. Credentials are
-// those that `docker login` or `helm registry login` has left.
+// Push sends the image, index or chart of an OCI layout to a registry and returns its digest. ref needs a tag. The
+// credentials are those of `docker login` or `helm registry login`.
 func Push(ctx context.Context, dir, ref string) (string, error) {
 	tag, err := name.NewTag(ref, name.StrictValidation)
 	if err != nil {
@@ -31,7 +31,7 @@ func Push(ctx context.Context, dir, ref string) (string, error) {
 		return "", err
 	}
 	if len(manifest.Manifests) != 1 {
-		return "", fmt.Errorf("%s holds %d things, want one image, index or chart", dir, len(manifest.Manifests))
+		return "", fmt.Errorf("%s has %d entries, want one image, index or chart", dir, len(manifest.Manifests))
 	}
 	entry := manifest.Manifests[0]
 	options := []remote.Option{remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain)}

@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// short is an image's name without its registry, for people.
+// short returns an image's name without its registry.
 func short(ref string) string { return path.Base(ref) }
 
-// name is an image's name without its registry and tag.
+// name returns an image's name without registry and tag.
 func (r Recipe) name() string {
 	name, _, _ := strings.Cut(short(r.Ref), ":")
 	return name
 }
 
-// fileName makes a name safe for files and for tools that read a colon as a host.
+// fileName replaces slashes, and colons, which some tools take for the end of a host name.
 func fileName(name string) string { return strings.NewReplacer(":", "-", "/", "-").Replace(name) }

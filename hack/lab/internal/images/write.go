@@ -21,18 +21,18 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
-// Config is what an image says about how to run it.
+// Config is the part of an image's configuration that differs between images.
 type Config struct {
 	Entrypoint []string
 	Env        []string
-	Arch       string            // as Go calls it; empty: this machine's
-	Labels     map[string]string // for whoever looks at the image
+	Arch       string // a GOARCH; empty: this machine's
+	Labels     map[string]string
 }
 
 const defaultPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// Write makes an image of layers, which are plain tar files, and saves it in the format that `ctr import`, `docker
-// load` and `kind load image-archive` read. The file appears only when it is complete.
+// Write builds an image from layers, which are plain tar files, and saves it in the format that `ctr import`, `docker
+// load` and `kind load image-archive` read. It moves the file to path when it is complete.
 func Write(path, ref string, config Config, layers ...string) error {
 	tag, err := name.NewTag(ref, name.StrictValidation)
 	if err != nil {
@@ -53,7 +53,7 @@ func Write(path, ref string, config Config, layers ...string) error {
 	return os.Rename(tmp.Name(), path)
 }
 
-// Digest is what a registry will know the image in a tar file by, when it is pushed as it is.
+// Digest returns the digest that the image in a tar file will have in a registry.
 func Digest(path string) (string, error) {
 	image, err := tarball.ImageFromPath(path, nil)
 	if err != nil {
@@ -66,8 +66,8 @@ func Digest(path string) (string, error) {
 func assemble(config Config, layers []string) (v1.Image, error) {
 	image := empty.Image
 	for _, file := range layers {
-		// Images never leave the machine they are made on. Not compressing them takes twice the disk (0.8 GB for all) and
-		// half the time, when they are made and whenever a node unpacks them.
+		// Images remain on this machine. Without compression they take twice the disk (0.8 GB for all), but half the time
+		// to build and to unpack.
 		l, err := tarball.LayerFromFile(file, tarball.WithCompressionLevel(gzip.NoCompression))
 		if err != nil {
 			return nil, fmt.Errorf("reading a layer: %w", err)
@@ -91,11 +91,10 @@ func assemble(config Config, layers []string) (v1.Image, error) {
 	return mutate.ConfigFile(image, file)
 }
 
-// Program is an image with nothing but a static binary and users. It is how memfit's own images are made where there is
-// no Docker.
+// Program specifies an image with only a static binary and users. memfit's own images are built from it without Docker.
 type Program struct {
 	Ref        string
-	Binary     string // on this machine
+	Binary     string // its path on this machine
 	Entrypoint string // its path in the image
 }
 

@@ -14,15 +14,15 @@ func TestNew(t *testing.T) {
 		wantCache string
 		wantErr   bool
 	}{
-		"MEMFIT_CACHE wins": {
+		"MEMFIT_CACHE comes first": {
 			env: map[string]string{"MEMFIT_CACHE": "/c", "XDG_CACHE_HOME": "/x", "HOME": "/h"}, wantCache: "/c",
 		},
 		"then the XDG cache": {
 			env: map[string]string{"XDG_CACHE_HOME": "/x", "HOME": "/h"}, wantCache: "/x/memfit",
 		},
-		"then the home directory":       {env: map[string]string{"HOME": "/h"}, wantCache: "/h/.cache/memfit"},
-		"nothing set says what to set":  {env: nil, wantErr: true},
-		"a relative cache is a mistake": {env: map[string]string{"MEMFIT_CACHE": "cache"}, wantErr: true},
+		"then the home directory":      {env: map[string]string{"HOME": "/h"}, wantCache: "/h/.cache/memfit"},
+		"no variable is an error":      {env: nil, wantErr: true},
+		"a relative cache is an error": {env: map[string]string{"MEMFIT_CACHE": "cache"}, wantErr: true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -37,7 +37,7 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// TestNamedLabsAreApart: nothing of one lab is below what `down` removes of another.
+// TestNamedLabsAreApart: `lab down` of one lab removes no directory of another.
 func TestNamedLabsAreApart(t *testing.T) {
 	lab := func(name string) Layout {
 		l, err := New(func(key string) string { return map[string]string{"HOME": "/h", "MEMFIT_LAB": name}[key] })
@@ -55,7 +55,7 @@ func TestNamedLabsAreApart(t *testing.T) {
 			{pair[0].Lock(), pair[1].Lock()},
 		} {
 			if dirs[0] == dirs[1] || strings.HasPrefix(dirs[1], dirs[0]+"/") || strings.HasPrefix(dirs[0], dirs[1]+"/") {
-				t.Errorf("%s and %s are not apart", dirs[0], dirs[1])
+				t.Errorf("%s and %s are equal, or one is below the other", dirs[0], dirs[1])
 			}
 		}
 	}
@@ -63,7 +63,7 @@ func TestNamedLabsAreApart(t *testing.T) {
 		if _, err := New(
 			func(key string) string { return map[string]string{"HOME": "/h", "MEMFIT_LAB": bad}[key] },
 		); err == nil {
-			t.Errorf("MEMFIT_LAB=%q is taken, want an error", bad)
+			t.Errorf("MEMFIT_LAB=%q: no error", bad)
 		}
 	}
 }

@@ -3,8 +3,8 @@
 
 //go:build linux
 
-// Package machine looks at the machine before the lab uses it: whether a node can run here at all, and which Debian
-// packages are missing. It installs those when it may, and reports which and why.
+// Package machine prepares the machine for the lab: it checks whether a node can run here and installs missing Debian
+// packages. TakeSnapshot and RestoreSnapshot record and restore the settings that a kubelet changes.
 package machine
 
 import (
@@ -20,11 +20,11 @@ import (
 	"github.com/memfit/memfit/hack/lab/internal/run"
 )
 
-// minFree is what a cold start leaves on disk, rounded up: 2.5 GB of Go module and build cache, 0.7 GB of binaries,
-// 0.6 GB of packages and images, 1 GB of unpacked containers.
+// minFree is the disk space that a first start takes, in bytes, rounded up: 2.5 GB of Go module and build cache, 0.7 GB
+// of binaries, 0.6 GB of packages and images, 1 GB of unpacked containers.
 const minFree = 6 << 30
 
-// ErrUnsupported marks machines and users that cannot run the lab. Its message names the alternative.
+// ErrUnsupported is wrapped by errors about machines and users that cannot run the lab.
 var ErrUnsupported = errors.New("the lab cannot run here")
 
 const useKind = "On such a machine use kind instead, which needs Docker or Podman and no root:\n" +
@@ -32,7 +32,7 @@ const useKind = "On such a machine use kind instead, which needs Docker or Podma
 	"or any cluster you have:\n" +
 	"  KUBECONFIG=/path/to/kubeconfig make demo"
 
-// Check reports whether a node can run on this machine, whose directories will grow.
+// Check returns an error unless the user is root and the directories have enough space.
 func Check(dirs ...string) error {
 	if os.Geteuid() != 0 {
 		return fmt.Errorf(
@@ -47,42 +47,42 @@ func Check(dirs ...string) error {
 	return nil
 }
 
-// CheckSpace reports whether a directory, which is made if it is missing, has space for so many bytes.
+// CheckSpace creates the directory if it is missing and returns an error if it has less than need bytes free.
 func CheckSpace(dir string, need uint64) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("making %s: %w", dir, err)
+		return fmt.Errorf("creating %s: %w", dir, err)
 	}
 	var fs syscall.Statfs_t
 	if err := syscall.Statfs(dir, &fs); err != nil {
 		return fmt.Errorf("measuring the free space of %s: %w", dir, err)
 	}
 	if free := fs.Bavail * uint64(fs.Bsize); free < need {
-		return fmt.Errorf("%s has %d MiB free and the lab needs %d: free some, or set MEMFIT_CACHE and MEMFIT_LAB_STATE to "+
-			"another disk",
+		return fmt.Errorf("%s has %d MiB free, and the lab needs %d MiB: free some, or set MEMFIT_CACHE and "+
+			"MEMFIT_LAB_STATE to another disk",
 			dir, free>>20, need>>20)
 	}
 	return nil
 }
 
-// Need is something that a Debian package provides.
+// Need is a program or file that a Debian package provides.
 type Need struct {
 	Package string
-	Why     string
-	Present func() bool
+	Why     string      // what the lab uses it for, for a message
+	Present func() bool // reports whether the program or file exists
 }
 
-// Needs lists what the lab uses of the machine.
+// Needs returns the programs and files that the lab needs.
 func Needs() []Need {
 	return []Need{
-		{"iproute2", "`ip` makes the network namespace", Command("ip")},
+		{"iproute2", "`ip` configures the network namespace", Command("ip")},
 		{"gcc", "runc is partly C", Command("gcc")},
 		{"pkg-config", "finds libseccomp when runc is built", Command("pkg-config")},
-		{"npm", "carries the Node.js 20 binary of the Node.js workload image", Command("npm")},
+		{"npm", "downloads the Node.js 20 binary of a workload image", Command("npm")},
 		{"libseccomp-dev", "runc filters system calls with it", File("/usr/include/seccomp.h")},
 	}
 }
 
-// Install installs the packages of what is missing. On a machine without apt it reports what to install by hand.
+// Install installs the missing packages. Without apt, its error lists the packages to install.
 func Install(ctx context.Context, out io.Writer, needs []Need) error {
 	var missing []string
 	for _, n := range needs {
@@ -96,7 +96,7 @@ func Install(ctx context.Context, out io.Writer, needs []Need) error {
 		return nil
 	}
 	if !Command("apt-get")() {
-		return fmt.Errorf("this machine has no apt-get: install what your distribution calls %s", strings.Join(missing, ", "))
+		return fmt.Errorf("this machine has no apt-get: install its packages for %s", strings.Join(missing, ", "))
 	}
 	if err := aptUpdate(ctx); err != nil {
 		return err
@@ -104,8 +104,8 @@ func Install(ctx context.Context, out io.Writer, needs []Need) error {
 	return apt(ctx, append([]string{"install", "-y", "--no-install-recommends"}, missing...)...)
 }
 
-// WithLists does what needs apt's lists of packages, and again with new ones when it fails: a new machine has none, and
-// old ones name files that are gone.
+// WithLists calls do, which needs apt's package lists. After a failure it updates the lists and calls do again: a new
+// machine has no lists, and old lists name files that no longer exist.
 func WithLists(ctx context.Context, do func() error) error {
 	err := do()
 	if err == nil {
@@ -125,7 +125,7 @@ func apt(ctx context.Context, args ...string) error {
 	return run.Quiet(cmd)
 }
 
-// Command reports, when it is asked, whether there is a program of a name.
+// Command returns a function that reports whether a program is on the PATH.
 func Command(name string) func() bool {
 	return func() bool {
 		_, err := exec.LookPath(name)
@@ -133,7 +133,7 @@ func Command(name string) func() bool {
 	}
 }
 
-// File reports, when it is asked, whether there is a file.
+// File returns a function that reports whether a file exists.
 func File(path string) func() bool {
 	return func() bool {
 		_, err := os.Stat(path)

@@ -16,7 +16,7 @@ import (
 	"strings"
 )
 
-// kubeletSysctls are the settings of the whole machine that a kubelet changes when it starts.
+// kubeletSysctls are the sysctls that a kubelet sets when it starts. They apply to the whole machine.
 var kubeletSysctls = []string{
 	"vm/overcommit_memory",
 	"vm/panic_on_oom",
@@ -26,18 +26,18 @@ var kubeletSysctls = []string{
 	"kernel/keys/root_maxbytes",
 }
 
-// fixedPlaces are directories outside our own that a node makes whatever its configuration says: the kubelet's socket
-// for device plugins and its links to container logs, and the CNI library's results.
-var fixedPlaces = []string{"/var/lib/kubelet", "/var/log/containers", "/var/lib/cni"}
+// fixedDirs are directories that a node creates outside the lab's own, with paths that cannot be configured: for device
+// plugins, for links to container logs, and for results of the CNI library.
+var fixedDirs = []string{"/var/lib/kubelet", "/var/log/containers", "/var/lib/cni"}
 
-// snapshot is what the machine was like before a lab.
+// snapshot is the state of the machine before a lab.
 type snapshot struct {
 	Sysctls map[string]string `json:"sysctls"`
-	Absent  []string          `json:"absent"` // those of fixedPlaces that were not there
+	Absent  []string          `json:"absent"` // those of fixedDirs that did not exist
 }
 
-// TakeSnapshot writes down what a lab is going to change, unless a predecessor's snapshot is there: that one shows the
-// machine, and what is found now may be a crashed lab's.
+// TakeSnapshot records the settings that a lab changes in the file at path. It keeps an existing file, which is from
+// a crashed lab: the current settings may be that lab's.
 func TakeSnapshot(path string) error {
 	if _, err := os.Stat(path); err == nil {
 		return nil
@@ -53,7 +53,7 @@ func TakeSnapshot(path string) error {
 		}
 		s.Sysctls[name] = strings.TrimSpace(string(data))
 	}
-	for _, dir := range fixedPlaces {
+	for _, dir := range fixedDirs {
 		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 			s.Absent = append(s.Absent, dir)
 		}
@@ -65,7 +65,7 @@ func TakeSnapshot(path string) error {
 	return os.WriteFile(path, append(data, '\n'), 0o644)
 }
 
-// RestoreSnapshot puts the machine back to what TakeSnapshot saw. Without a snapshot there is nothing to do.
+// RestoreSnapshot restores the settings that TakeSnapshot recorded. Without a snapshot it does nothing.
 func RestoreSnapshot(path string) error {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -84,7 +84,7 @@ func RestoreSnapshot(path string) error {
 			failed = errors.Join(failed, os.WriteFile(filepath.Join("/proc/sys", name), []byte(value+"\n"), 0o644))
 		}
 	}
-	for _, dir := range fixedPlaces { // not whatever the file says: it is data, this is a list of what may be deleted
+	for _, dir := range fixedDirs { // not range s.Absent: only these directories may be deleted
 		if slices.Contains(s.Absent, dir) {
 			failed = errors.Join(failed, os.RemoveAll(dir))
 		}

@@ -3,8 +3,8 @@
 
 //go:build linux
 
-// Package netns gives the cluster a network namespace of its own, so that nothing it does (bridges, routes, listening
-// ports) touches the machine's network, and lets code and processes of the machine step into it.
+// Package netns manages the cluster's network namespace, so that its bridges, routes and listening ports do not change
+// the machine's network. Code and processes of the machine can run inside it.
 package netns
 
 import (
@@ -22,26 +22,25 @@ import (
 	"github.com/memfit/memfit/hack/lab/internal/run"
 )
 
-// Network is what the namespace holds besides its loopback device.
+// Network specifies a namespace and its devices.
 type Network struct {
-	Path     string   // the file that keeps the namespace alive
-	Bridge   string   // the device that carries the node's address: a bridge, because not every kernel has dummy devices
+	Path     string   // the file on which the namespace is mounted
+	Bridge   string   // the device with the node's address: a bridge, because not every kernel has dummy devices
 	NodeCIDR string   // the node's address with its prefix length
-	Local    []string // further addresses the namespace answers on
+	Local    []string // additional addresses, for the loopback device
 }
 
-// Create makes the namespace. One that exists is an error: it belongs to another program.
+// Create creates the namespace. It fails if the file exists, because the namespace then belongs to another program.
 func Create(ctx context.Context, n Network) error {
 	if err := pin(n.Path); err != nil {
-		return fmt.Errorf("making the network namespace: %w", err)
+		return fmt.Errorf("creating the network namespace: %w", err)
 	}
 	steps := [][]string{
 		{"link", "set", "lo", "up"},
 		{"link", "add", n.Bridge, "type", "bridge"},
 		{"addr", "add", n.NodeCIDR, "dev", n.Bridge},
 		{"link", "set", n.Bridge, "up"},
-		// There is nowhere to go, but Kubernetes looks for the interface of the default route to learn the node's
-		// address.
+		// The route leads nowhere, but Kubernetes takes the node's address from the interface of the default route.
 		{"route", "add", "default", "dev", n.Bridge},
 	}
 	for _, addr := range n.Local {
@@ -51,12 +50,12 @@ func Create(ctx context.Context, n Network) error {
 		if err := ip(ctx, steps...); err != nil {
 			return err
 		}
-		// /proc/sys/net shows the namespace of the thread that opens it.
+		// /proc/sys/net has the settings of the namespace of the thread that opens it.
 		return os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1\n"), 0o644)
 	})
 }
 
-// pin makes a namespace and mounts it on a new file: a namespace lives as long as a process or a mount holds it.
+// pin creates a namespace and mounts it on a new file. A namespace exists as long as a process or a mount refers to it.
 func pin(path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
@@ -75,11 +74,11 @@ func pin(path string) error {
 	return <-result
 }
 
-// Delete lets go of the namespace; a missing one is fine. Processes that still run inside keep it alive, so end them
-// first.
+// Delete unmounts the namespace and removes its file. A missing one is not an error. Stop the processes inside first,
+// because they keep the namespace alive.
 func Delete(path string) error {
 	err := unix.Unmount(path, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW)
-	// EINVAL: a plain file, left by a reboot
+	// EINVAL: after a reboot it is a plain file
 	if err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EINVAL) {
 		return fmt.Errorf("unmounting the network namespace: %w", err)
 	}
@@ -94,7 +93,7 @@ func Delete(path string) error {
 func Do(path string, fn func() error) error {
 	result := make(chan error, 1)
 	go func() {
-		// Never unlocked: the runtime ends the thread with the goroutine, so no other code ever runs in the namespace.
+		// Never unlocked, so that the thread ends with the goroutine and runs no other code in the namespace.
 		runtime.LockOSThread()
 		result <- func() error {
 			f, err := os.Open(path)
@@ -111,7 +110,7 @@ func Do(path string, fn func() error) error {
 	return <-result
 }
 
-// Dial connects to an address inside the namespace. The address is an IP and a port: there is no DNS in there.
+// Dial connects to a TCP address inside the namespace. The address is an IP address and a port: there is no DNS.
 func Dial(ctx context.Context, path, address string) (conn net.Conn, err error) {
 	err = Do(path, func() error {
 		var d net.Dialer
@@ -121,8 +120,9 @@ func Dial(ctx context.Context, path, address string) (conn net.Conn, err error) 
 	return conn, err
 }
 
-// Attach makes a pair of devices inside the namespace, unless it is there: one is a port of its bridge, the other is
-// left to who reads raw packets from it, a machine behind it. What is sent to podCIDR goes to that machine's address.
+// Attach connects a guest to the bridge. It creates a veth pair inside the namespace, unless it exists: one end is a
+// port of the bridge, and the guest reads and writes raw packets at the other end, device. Packets to podCIDR are
+// routed to the guest's address.
 func Attach(ctx context.Context, path, bridge, device, podCIDR, address string) error {
 	port := device + "p"
 	return Do(path, func() error {
@@ -140,8 +140,8 @@ func Attach(ctx context.Context, path, bridge, device, podCIDR, address string) 
 	})
 }
 
-// Detach removes the route to a machine that is gone, if there is one. The devices stay as long as the namespace: a
-// bridge that loses its last port loses its carrier, and with it what the lab's own node has its address on.
+// Detach removes the route to a guest that has ended. It keeps the devices: without a port the bridge would lose its
+// carrier, and the first node's address, which is on the bridge, would not work.
 func Detach(ctx context.Context, path, podCIDR string) error {
 	return Do(path, func() error {
 		if out, err := exec.CommandContext(ctx, "ip", "route", "show", podCIDR).Output(); err != nil || len(out) == 0 {
@@ -151,6 +151,7 @@ func Detach(ctx context.Context, path, podCIDR string) error {
 	})
 }
 
+// ip runs one ip command for each step.
 func ip(ctx context.Context, steps ...[]string) error {
 	for _, step := range steps {
 		if err := run.Quiet(exec.CommandContext(ctx, "ip", step...)); err != nil {

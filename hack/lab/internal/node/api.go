@@ -18,13 +18,13 @@ import (
 	"time"
 )
 
-// api is the little that the lab itself asks the API server, so that it needs no Kubernetes client library.
+// api is a minimal client of the API server. With it, the lab needs no Kubernetes client library.
 type api struct {
 	url    string
 	client *http.Client
 }
 
-// kubeconfig is what we wrote and read back.
+// kubeconfig has the fields that newAPI reads from the lab's own kubeconfig.
 type kubeconfig struct {
 	Clusters []struct {
 		Cluster struct {
@@ -40,7 +40,7 @@ type kubeconfig struct {
 	} `json:"users"`
 }
 
-// newAPI connects with the administrator's kubeconfig, by the way every other process of the machine takes.
+// newAPI returns a client with the administrator's kubeconfig, which users of the machine have as well.
 func newAPI(path string) (*api, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -51,7 +51,7 @@ func newAPI(path string) (*api, error) {
 		return nil, fmt.Errorf("parsing %s: %w", path, err)
 	}
 	if len(config.Clusters) == 0 || len(config.Users) == 0 {
-		return nil, fmt.Errorf("%s names no cluster: `lab down` and `lab up` make a new one", path)
+		return nil, fmt.Errorf("%s has no cluster or no user: run `lab down`, then `lab up`", path)
 	}
 	cluster, user := config.Clusters[0].Cluster, config.Users[0].User
 	roots := x509.NewCertPool()
@@ -83,18 +83,18 @@ func (a *api) get(ctx context.Context, path string) ([]byte, error) {
 		return nil, err
 	}
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s answers %s", path, resp.Status)
+		return nil, fmt.Errorf("%s returned %s", path, resp.Status)
 	}
 	return body, nil
 }
 
-// ready reports why the API server does not serve yet, or nil.
+// ready returns nil if the API server is ready, otherwise why it is not.
 func (a *api) ready(ctx context.Context) error {
 	_, err := a.get(ctx, "/readyz")
 	return err
 }
 
-// nodeReady reports why a node takes no pods yet, or nil.
+// nodeReady returns nil if pods can be scheduled to the node, otherwise why they cannot.
 func (a *api) nodeReady(ctx context.Context, node string) error {
 	body, err := a.get(ctx, "/api/v1/nodes/"+node)
 	if err != nil {
@@ -122,10 +122,10 @@ func parseNodeReady(body []byte) error {
 		if c.Status != "True" {
 			return errors.New("the node is not ready: " + c.Message)
 		}
-		// The taint goes a moment after the condition comes; until then no pod is scheduled.
+		// The taint is removed a moment after the condition changes. Until then no pod is scheduled.
 		for _, taint := range node.Spec.Taints {
 			if taint.Key == "node.kubernetes.io/not-ready" {
-				return errors.New("the node is ready, its taint not yet gone")
+				return errors.New("the node is ready, but still has its not-ready taint")
 			}
 		}
 		return nil
@@ -133,7 +133,7 @@ func parseNodeReady(body []byte) error {
 	return errors.New("the node has not reported yet")
 }
 
-// waitFor repeats check until it is satisfied, and returns its last complaint when time is up.
+// waitFor repeats check until it returns nil. After limit it returns the last error of check.
 func waitFor(ctx context.Context, limit time.Duration, check func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

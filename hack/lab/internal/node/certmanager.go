@@ -20,7 +20,7 @@ import (
 	"github.com/memfit/memfit/hack/lab/internal/run"
 )
 
-// startCertManager installs the CRDs, which the build copied out of the module, and runs the controllers.
+// startCertManager installs the CRDs, which the build copied from the module, and starts the controllers.
 func (n *Node) startCertManager(ctx context.Context) error {
 	crds, err := os.ReadFile(filepath.Join(n.Bin, "cert-manager-crds.yaml"))
 	if err != nil {
@@ -29,9 +29,9 @@ func (n *Node) startCertManager(ctx context.Context) error {
 	if err := n.kubectl(ctx, crds, "apply", "--server-side", "-f", "-"); err != nil {
 		return fmt.Errorf("installing the CRDs of cert-manager: %w", err)
 	}
-	// ClusterIssuers keep their Secrets there, as in an ordinary installation.
+	// The Secrets of ClusterIssuers are in this namespace, as in an ordinary installation.
 	if err := n.kubectl(ctx, []byte(certManagerNamespace), "apply", "--server-side", "-f", "-"); err != nil {
-		return fmt.Errorf("making the namespace of cert-manager: %w", err)
+		return fmt.Errorf("creating the namespace of cert-manager: %w", err)
 	}
 	if err := n.kubectl(
 		ctx, nil, "wait", "--for=condition=Established", "crd/certificates.cert-manager.io",
@@ -54,7 +54,7 @@ func (n *Node) startCertManager(ctx context.Context) error {
 		}
 		resp, err := client.Do(req)
 		if err != nil {
-			return fmt.Errorf("asking cert-manager whether it is ready: %w", err)
+			return fmt.Errorf("reading the readiness of cert-manager: %w", err)
 		}
 		defer resp.Body.Close()
 		if resp.StatusCode != http.StatusOK {
@@ -64,7 +64,7 @@ func (n *Node) startCertManager(ctx context.Context) error {
 	})
 }
 
-// certManagerHealth is on the namespace's own loopback.
+// certManagerHealth is an address on the loopback of the network namespace.
 const certManagerHealth = "127.0.0.1:9403"
 
 const certManagerNamespace = `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "cert-manager"}}`

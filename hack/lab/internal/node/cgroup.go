@@ -17,16 +17,16 @@ import (
 	"syscall"
 )
 
-// cgroupMount is where both cgroup versions are mounted by convention: one hierarchy per controller in version 1, a
-// single one in version 2.
+// cgroupMount is the usual mount point of both cgroup versions. Version 1 has one hierarchy per controller below it,
+// version 2 a single hierarchy.
 const cgroupMount = "/sys/fs/cgroup"
 
-// cgroupHierarchies returns the root directory of every hierarchy.
+// cgroupHierarchies returns the root directories of all hierarchies.
 func cgroupHierarchies() ([]string, error) {
 	if _, err := os.Stat(filepath.Join(cgroupMount, "cgroup.controllers")); err == nil {
 		return []string{cgroupMount}, nil // version 2
 	}
-	// Version 1, perhaps with version 2 beside it in `unified`. Links like cpu,cpuacct lead to one that is listed anyway.
+	// Version 1, possibly with version 2 in `unified`. Links, such as cpu, lead to directories that are listed as well.
 	entries, err := os.ReadDir(cgroupMount)
 	if err != nil {
 		return nil, fmt.Errorf("listing the cgroup hierarchies: %w", err)
@@ -39,13 +39,13 @@ func cgroupHierarchies() ([]string, error) {
 		}
 	}
 	if len(dirs) == 0 {
-		return nil, fmt.Errorf("no cgroup hierarchy is mounted in %s: a node cannot run here", cgroupMount)
+		return nil, fmt.Errorf("no cgroup hierarchy is mounted in %s: a node needs one", cgroupMount)
 	}
 	return dirs, nil
 }
 
-// makeCgroups creates lab, the parent of the node's pods in every hierarchy. The kubelet makes what is below it, but
-// insists that this one is there.
+// makeCgroups creates the cgroup lab, the parent of the node's pods, in every hierarchy. The kubelet creates the
+// cgroups below it, but requires that the parent exists.
 func makeCgroups(lab string) error {
 	dirs, err := cgroupHierarchies()
 	if err != nil {
@@ -53,12 +53,12 @@ func makeCgroups(lab string) error {
 	}
 	for _, root := range dirs {
 		if err := os.MkdirAll(filepath.Join(root, lab), 0o755); err != nil {
-			return fmt.Errorf("making the lab's cgroup: %w", err)
+			return fmt.Errorf("creating the lab's cgroup: %w", err)
 		}
 		if err := delegateControllers(root); err != nil {
 			return err
 		}
-		// A new cpuset is empty in version 1, and no process may enter an empty one.
+		// In version 1 a new cpuset is empty, and an empty cpuset accepts no process.
 		for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
 			value, err := os.ReadFile(filepath.Join(root, file))
 			if errors.Is(err, fs.ErrNotExist) {
@@ -68,14 +68,14 @@ func makeCgroups(lab string) error {
 				return fmt.Errorf("reading the machine's cpuset: %w", err)
 			}
 			if err := os.WriteFile(filepath.Join(root, lab, file), value, 0o644); err != nil {
-				return fmt.Errorf("opening the lab's cpuset: %w", err)
+				return fmt.Errorf("filling the lab's cpuset: %w", err)
 			}
 		}
 	}
 	return nil
 }
 
-// delegateControllers lets the lab's cgroup use what the machine offers. Version 1 has no such file and needs nothing.
+// delegateControllers enables all controllers of the root for its children. In version 1 it does nothing.
 func delegateControllers(root string) error {
 	offered, err := os.ReadFile(filepath.Join(root, "cgroup.controllers"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -85,13 +85,13 @@ func delegateControllers(root string) error {
 		return fmt.Errorf("reading the machine's cgroup controllers: %w", err)
 	}
 	for controller := range strings.FieldsSeq(string(offered)) {
-		// One at a time: a kernel may refuse one of them, and the kubelet then names the one it misses.
+		// One at a time, because a kernel may refuse some. The kubelet reports a controller that it needs and misses.
 		_ = os.WriteFile(filepath.Join(root, "cgroup.subtree_control"), []byte("+"+controller), 0o644)
 	}
 	return nil
 }
 
-// cgroupPIDs returns every process in the lab's cgroups: the containers, whoever started them.
+// cgroupPIDs returns the processes in the lab's cgroups, which are those of its containers.
 func cgroupPIDs(lab string) ([]int, error) {
 	dirs, err := cgroupHierarchies()
 	if err != nil {
@@ -101,7 +101,7 @@ func cgroupPIDs(lab string) ([]int, error) {
 	for _, root := range dirs {
 		err := walkCgroups(filepath.Join(root, lab), func(dir string) error {
 			data, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
-			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENODEV) { // removed before or while we read
+			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENODEV) { // removed meanwhile
 				return nil
 			}
 			if err != nil {
@@ -122,7 +122,7 @@ func cgroupPIDs(lab string) ([]int, error) {
 	return slices.Compact(pids), nil
 }
 
-// removeCgroups removes the lab's cgroups, which must hold no process any more.
+// removeCgroups removes the lab's cgroups. They must not contain processes.
 func removeCgroups(lab string) error {
 	dirs, err := cgroupHierarchies()
 	if err != nil {
@@ -146,11 +146,11 @@ func removeCgroups(lab string) error {
 	return nil
 }
 
-// walkCgroups visits dir and what is below it, parents first. A missing dir has nothing to visit.
+// walkCgroups visits dir and all cgroups below it, parents first. A missing dir is not an error.
 func walkCgroups(dir string, visit func(dir string) error) error {
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // a container ended while we looked
+			return nil // a container ended meanwhile
 		}
 		if err != nil || !entry.IsDir() {
 			return err

@@ -23,17 +23,17 @@ import (
 	"github.com/memfit/memfit/hack/lab/internal/uml"
 )
 
-// Cgroup2Steps is how many steps StartCgroup2 reports, and building the kernel before it.
+// Cgroup2Steps is the number of steps that StartCgroup2 and the build of the kernel report.
 const Cgroup2Steps = 3
 
-// cgroup2Daemon is the name of the guest's process: its log has the lines of its kernel, its containerd and its
+// cgroup2Daemon is the name of the guest's process. Its log has the output of the guest's kernel, containerd and
 // kubelet.
 const cgroup2Daemon = "cgroup2-node"
 
-// Cgroup2 is what the node with cgroup v2 is asked to be.
+// Cgroup2 holds the parameters of the node with cgroup v2. Equal paths hold equal files: the names have hashes.
 type Cgroup2 struct {
-	Kernel   string       `json:"kernel"` // its name says what it is, as do Bin's and those of images
-	Bin      string       `json:"bin"`
+	Kernel   string       `json:"kernel"` // a file
+	Bin      string       `json:"bin"`    // the directory of the programs
 	Variants uml.Variants `json:"variants"`
 	Images   []Image      `json:"images"`
 }
@@ -42,30 +42,30 @@ func (n *Node) cgroup2Data(name string) string { return n.data("cgroup2/" + name
 
 func (n *Node) cgroup2Share() uml.Share { return uml.Share(n.cgroup2Data("share")) }
 
-// cgroup2Memory is a mount point below Run, so that Down unmounts it.
+// cgroup2Memory returns the mount point of the guest's memory. It is below Run, so that Down unmounts it.
 func (n *Node) cgroup2Memory() string { return filepath.Join(n.Layout.Run, "cgroup2-memory") }
 
-// cgroup2Run holds a socket: the path is short.
+// cgroup2Run returns the directory of a socket, so its path must be short.
 func (n *Node) cgroup2Run() string { return filepath.Join(n.Layout.Run, "cgroup2") }
 
 func (n *Node) cgroup2Identity() string { return n.cgroup2Data("node.json") }
 
-// Cgroup2Asked reports whether the running lab was asked for the node, be it well or not.
-func (n *Node) Cgroup2Asked() bool {
+// Cgroup2Requested reports whether the running lab includes the node, which may be unhealthy or dead.
+func (n *Node) Cgroup2Requested() bool {
 	_, err := n.store().Get(cgroup2Daemon)
 	return err == nil
 }
 
-// Cgroup2Runs reports whether the guest's process is there.
+// Cgroup2Runs reports whether the guest's process is running.
 func (n *Node) Cgroup2Runs() bool {
 	r, err := n.store().Get(cgroup2Daemon)
 	return err == nil && r.Alive()
 }
 
-// Cgroup2Healthy reports what is wrong with the node, or nil.
+// Cgroup2Healthy returns nil if the node is healthy, otherwise why it is not.
 func (n *Node) Cgroup2Healthy(ctx context.Context) error {
 	if !n.Cgroup2Runs() {
-		return fmt.Errorf("%s does not run (NODE=cgroup2 starts it again)", cgroup2Daemon)
+		return fmt.Errorf("%s is not running (NODE=cgroup2 starts it again)", cgroup2Daemon)
 	}
 	a, err := newAPI(n.Layout.Kubeconfig())
 	if err != nil {
@@ -77,20 +77,20 @@ func (n *Node) Cgroup2Healthy(ctx context.Context) error {
 	return nil
 }
 
-// Cgroup2Reusable reports why the running node cannot be used as it is, or nil.
+// Cgroup2Reusable returns nil if the running node is healthy and as wanted, otherwise why it must be replaced.
 func (n *Node) Cgroup2Reusable(ctx context.Context, want Cgroup2) error {
 	have, err := n.readCgroup2()
 	if err != nil {
 		return err
 	}
 	if have.Variants != want.Variants {
-		return fmt.Errorf("it has the variants %q, and %q are asked for", have.Variants, want.Variants)
+		return fmt.Errorf("it has the variants %q instead of %q", have.Variants, want.Variants)
 	}
 	if have.Kernel != want.Kernel || have.Bin != want.Bin {
 		return errors.New("it has another kernel or other programs")
 	}
 	if !n.Cgroup2Runs() {
-		return errors.New("it does not run any more")
+		return errors.New("it is not running")
 	}
 	return waitFor(ctx, 20*time.Second, n.Cgroup2Healthy)
 }
@@ -113,10 +113,10 @@ func (n *Node) RefreshCgroup2(ctx context.Context, want Cgroup2) error {
 	return writeRecord(n.cgroup2Identity(), have)
 }
 
-// StartCgroup2 adds the node to the lab, which must be up. What is left of a predecessor goes first.
+// StartCgroup2 adds the node to the running lab. It removes a previous node first.
 func (n *Node) StartCgroup2(ctx context.Context, builder *uml.Builder, want Cgroup2, report *progress.Reporter) error {
 	if err := n.RemoveCgroup2(ctx); err != nil {
-		return fmt.Errorf("removing what is left of the node with cgroup v2: %w", err)
+		return fmt.Errorf("removing the previous node with cgroup v2: %w", err)
 	}
 	seed, err := n.seed(ctx, builder, want)
 	if err != nil {
@@ -194,7 +194,7 @@ func (n *Node) cgroup2Process(boot uml.Boot) process.Spec {
 	}
 }
 
-// Places in the guest, where nothing else runs.
+// The socket of containerd in the guest, and the taint and label of the node.
 const (
 	guestSocket = "/run/lab/containerd.sock"
 	guestTaint  = layout.Cgroup2Label + "=cgroup2:NoSchedule"
@@ -209,7 +209,7 @@ func (n *Node) cgroup2Settings(v uml.Variants) settings {
 	return s
 }
 
-// fillCgroup2Share writes what containerd and the kubelet of the guest read.
+// fillCgroup2Share writes the configuration and credentials of the guest's containerd and kubelet.
 func (n *Node) fillCgroup2Share(want Cgroup2) error {
 	share, swap := n.cgroup2Share(), ""
 	if want.Variants.Swap {
@@ -233,7 +233,7 @@ func (n *Node) fillCgroup2Share(want Cgroup2) error {
 	return n.cgroup2Credentials(share)
 }
 
-// cgroup2Credentials lets the guest's kubelet in and makes it one that the API server believes.
+// cgroup2Credentials issues the client and serving certificates of the guest's kubelet.
 func (n *Node) cgroup2Credentials(share uml.Share) error {
 	ca, err := pki.LoadAuthority(n.Layout.PKI(), "ca")
 	if err != nil {
@@ -260,19 +260,20 @@ func (n *Node) cgroup2Credentials(share uml.Share) error {
 	)
 }
 
-// RemoveCgroup2 takes the node out of the lab and removes what it left, whether it runs, was killed or never came up.
+// RemoveCgroup2 stops the node, deletes its Node object and removes its files. It also cleans up after a node that was
+// killed or did not start.
 func (n *Node) RemoveCgroup2(ctx context.Context) error {
 	if r, err := n.store().Get(cgroup2Daemon); err == nil {
 		if err := errors.Join(r.Stop(), n.store().Forget(cgroup2Daemon)); err != nil {
 			return err
 		}
-		// Pods of a node that is gone are taken away by the control plane.
+		// The control plane deletes the pods of a deleted node.
 		err := n.kubectl(ctx, nil, "delete", "node", layout.Cgroup2Name, "--ignore-not-found", "--wait=false")
 		if err != nil {
 			return err
 		}
 	}
-	// A first boot that was cut off.
+	// Guests of an interrupted first boot, which has no record.
 	kernels := n.Layout.Kernels() + "/"
 	ours := func(args []string) bool { return strings.HasPrefix(args[0], kernels) && n.isStray(args) }
 	if err := n.sweep(ours); err != nil {
@@ -287,9 +288,8 @@ func (n *Node) RemoveCgroup2(ctx context.Context) error {
 	return errors.Join(os.RemoveAll(n.cgroup2Run()), os.RemoveAll(n.cgroup2Data("")))
 }
 
-// importPatience is how long one image may take: the biggest takes 20 s, and a guest that hangs must not hold up the
-// lab.
-const importPatience = 3 * time.Minute
+// importTimeout limits the import of one image, in case the guest hangs. The biggest image takes 20 s.
+const importTimeout = 3 * time.Minute
 
 // importCgroup2 loads an image tar into the guest.
 func (n *Node) importCgroup2(ctx context.Context, path string) error {
@@ -298,7 +298,7 @@ func (n *Node) importCgroup2(ctx context.Context, path string) error {
 		return err
 	}
 	defer remove()
-	ctx, cancel := context.WithTimeout(ctx, importPatience)
+	ctx, cancel := context.WithTimeout(ctx, importTimeout)
 	defer cancel()
 	_, err = n.RunInCgroup2(
 		ctx, "ctr --address "+guestSocket+" --namespace "+criNamespace+" images import --local '"+inGuest+"'",
@@ -309,7 +309,7 @@ func (n *Node) importCgroup2(ctx context.Context, path string) error {
 	return nil
 }
 
-// RunInCgroup2 runs a shell script in the guest, as root, and returns what it printed.
+// RunInCgroup2 runs a shell script in the guest as root and returns its output.
 func (n *Node) RunInCgroup2(ctx context.Context, script string) ([]byte, error) {
 	return n.cgroup2Share().Run(ctx, n.Cgroup2Runs, script)
 }

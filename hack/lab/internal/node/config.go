@@ -21,17 +21,17 @@ import (
 //go:embed templates
 var templates embed.FS
 
-// settings is what the templates see.
+// settings holds the values for the templates.
 type settings struct {
 	Bin, Run, State, PKI, Config string
 	Socket, PauseImage           string
 	NodeIP, PodCIDR, CgroupRoot  string
-	// Network is the name of the pod network: the CNI library keeps its results by that name in one place of the machine.
+	// Network is the name of the pod network. It must be unique on the machine: the CNI library stores results by it.
 	Network         string
 	CrashBackoffMax string
-	// FeatureGates are those that the rest of the configuration needs, as YAML writes the inside of a map.
+	// FeatureGates are the entries of a YAML map without its braces.
 	FeatureGates string
-	// Guest has the variants of the node with cgroup v2; nil for the lab's own node, which shares the machine's kernel.
+	// Guest has the variants of the node with cgroup v2; nil for the lab's first node.
 	Guest *uml.Variants
 }
 
@@ -49,10 +49,10 @@ func (n *Node) settings() settings {
 	return s
 }
 
-// featureGates are gates that are off by default and that the kubelet's configuration needs.
+// featureGates returns the gates that the kubelet's configuration needs and that are off by default.
 func (n *Node) featureGates(guest *uml.Variants) string {
 	var gates []string
-	if strings.HasPrefix(n.Options.Kubernetes, "v1.34.") { // from 1.35 on it is on
+	if strings.HasPrefix(n.Options.Kubernetes, "v1.34.") { // on by default since 1.35
 		gates = append(gates, "KubeletCrashLoopBackOffMax: true")
 	}
 	if guest != nil && guest.MemoryQoS {
@@ -61,7 +61,7 @@ func (n *Node) featureGates(guest *uml.Variants) string {
 	return strings.Join(gates, ", ")
 }
 
-// configFiles are the rendered templates and where they go below the configuration directory.
+// configFiles maps templates to the rendered files, which are relative to the configuration directory.
 var configFiles = map[string]string{
 	"containerd.toml": "containerd.toml",
 	"kubelet.yaml":    "kubelet.yaml",

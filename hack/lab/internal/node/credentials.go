@@ -13,7 +13,7 @@ import (
 	"github.com/memfit/memfit/hack/lab/internal/pki"
 )
 
-// writeCredentials makes the cluster's CAs, every server's certificate and every client's kubeconfig.
+// writeCredentials writes the cluster's CAs, the certificates of all servers and the kubeconfigs of all clients.
 func (n *Node) writeCredentials(forwardURL string) error {
 	for _, dir := range []string{n.Layout.PKI(), n.Layout.Config()} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -47,7 +47,7 @@ func (n *Node) writeCredentials(forwardURL string) error {
 			Name: "system:node:" + layout.NodeName, Hosts: []string{layout.NodeName, layout.NodeIP, "127.0.0.1"},
 		}},
 		{"front-proxy-client", frontProxyCA, pki.Subject{Name: "front-proxy-client"}},
-		{"service-accounts", ca, pki.Subject{Name: "service-accounts"}}, // only its key matters: it signs tokens
+		{"service-accounts", ca, pki.Subject{Name: "service-accounts"}}, // only the key is used: it signs tokens
 	}
 	for _, i := range issued {
 		pair, err := i.ca.Issue(i.subject)
@@ -61,7 +61,7 @@ func (n *Node) writeCredentials(forwardURL string) error {
 	return n.writeKubeconfigs(ca, forwardURL)
 }
 
-// apiServerHosts are all the names under which a user reaches the API server: pods, the node and the machine.
+// apiServerHosts returns the names and addresses by which pods, the node and the machine reach the API server.
 func apiServerHosts() []string {
 	return []string{
 		"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local",

@@ -12,11 +12,11 @@ import (
 	"github.com/memfit/memfit/hack/lab/internal/process"
 )
 
-// daemon is the common part: everything runs inside the namespace and logs to its own file.
+// daemon returns the spec of a program that runs inside the namespace and logs to its own file.
 func (n *Node) daemon(name string, args ...string) process.Spec {
 	return process.Spec{
 		Name: name, Path: n.binary(name), Args: args,
-		// containerd finds its shim, and the kubelet mount helpers, on the PATH.
+		// containerd finds its shim on the PATH, and the kubelet finds mount helpers.
 		Env:   []string{"PATH=" + n.Bin + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
 		NetNS: n.Layout.NetNS(),
 		Log:   n.Layout.Log(name),
@@ -24,13 +24,13 @@ func (n *Node) daemon(name string, args ...string) process.Spec {
 }
 
 func (n *Node) etcd() process.Spec {
-	const client = "http://127.0.0.1:2379" // the namespace's loopback: nothing of the machine can reach it
+	const client = "http://127.0.0.1:2379" // the namespace's loopback, which the machine cannot reach
 	return n.daemon("etcd",
 		"--name=lab",
 		"--data-dir="+n.data("etcd"),
 		"--listen-client-urls="+client, "--advertise-client-urls="+client,
 		"--listen-peer-urls=http://127.0.0.1:2380",
-		"--unsafe-no-fsync", // a lab that loses power starts afresh anyway
+		"--unsafe-no-fsync", // after a power loss, the lab starts without the old data
 	)
 }
 
@@ -59,8 +59,8 @@ func (n *Node) apiServer() process.Spec {
 		"--proxy-client-key-file="+n.pki("front-proxy-client.key"),
 		"--authorization-mode=Node,RBAC",
 		"--enable-admission-plugins=NodeRestriction",
-		"--enable-aggregator-routing=true", // Services of webhooks and API services resolve straight to endpoint addresses
-		"--allow-privileged=true",          // the agent's host mounts
+		"--enable-aggregator-routing=true", // without kube-proxy, reach webhook Services by endpoint addresses
+		"--allow-privileged=true",          // memfit's agent mounts host paths
 		"--profiling=false",
 	)
 }
@@ -96,12 +96,12 @@ func (n *Node) kubelet() process.Spec {
 		"--config="+n.config("kubelet.yaml"),
 		"--kubeconfig="+n.config("kubelet.kubeconfig"),
 		"--root-dir="+n.data("kubelet"),
-		"--cert-dir="+n.data("kubelet/pki"), // empty unless its configuration is changed to sign or ask for certificates
+		"--cert-dir="+n.data("kubelet/pki"), // used only if the kubelet's configuration is changed to create certificates
 		"--hostname-override="+layout.NodeName,
 		"--node-ip="+layout.NodeIP,
 		"--v=2",
 	)
-	// For cAdvisor, which would look for the machine's: modules/kubernetes/main.go hands it on.
+	// modules/kubernetes/main.go passes it to cAdvisor, whose default is the machine's own containerd.
 	spec.Env = append(spec.Env, "CONTAINERD_ADDRESS="+n.Layout.ContainerdSocket())
 	return spec
 }
@@ -112,7 +112,8 @@ func (n *Node) certManager() process.Spec {
 	)
 }
 
-// forwarder runs outside the namespace and lets the machine's processes in. The lab runs a copy of itself for it.
+// forwarder runs outside the namespace and forwards connections from the machine to target. Its program is a copy of
+// this one.
 func (n *Node) forwarder(name, listen, target string) process.Spec {
 	return process.Spec{
 		Name: name, Path: n.data("bin/lab"),

@@ -25,19 +25,18 @@ import (
 	"github.com/memfit/memfit/hack/lab/internal/uml"
 )
 
-// downPauses are the waits between the rounds of Down. A machine that is busy with something else needs a while to let
-// go of hundreds of containers, and all of them together are less than a person would wait before trying again.
+// downPauses are the waits between the attempts of Down. A busy machine needs several seconds to release the cgroups of
+// hundreds of containers.
 var downPauses = []time.Duration{time.Second, 5 * time.Second, 10 * time.Second}
 
-// Down ends everything that belongs to a lab on this machine and removes what it left, whether it was healthy, crashed
-// halfway or was cut off by a reboot. With nothing there it does nothing. The cache stays. What fails is told and tried
-// again.
+// Down stops all processes of the lab and removes its files, also after a crash or a reboot. If nothing of the lab is
+// left, it does nothing. It keeps the cache. After a failure it passes the error to note and tries again.
 func (n *Node) Down(note func(format string, args ...any)) error {
-	return inRounds(n.downOnce, downPauses, note, time.Sleep)
+	return retryPaused(n.downOnce, downPauses, note, time.Sleep)
 }
 
-// inRounds tries until it works or no pause is left.
-func inRounds(
+// retryPaused calls try until it succeeds, at most once more than there are pauses. It returns the last error.
+func retryPaused(
 	try func() error, pauses []time.Duration, note func(format string, args ...any), sleep func(time.Duration),
 ) error {
 	err := try()
@@ -46,7 +45,7 @@ func inRounds(
 			return nil
 		}
 		note(
-			"Not everything of the lab is gone, the next try is in %s: %s", pause, strings.ReplaceAll(err.Error(), "\n", "; "),
+			"Parts of the lab are left, trying again in %s: %s", pause, strings.ReplaceAll(err.Error(), "\n", "; "),
 		)
 		sleep(pause)
 		err = try()
@@ -54,11 +53,11 @@ func inRounds(
 	return err
 }
 
-// downOnce goes through all steps once.
+// downOnce runs all steps once.
 //
-// The order matters: what starts or restarts others goes first (the kubelet, then containerd, which would start a
-// process to tidy up after each shim), then containers, their shims, the processes that those ran, and the daemons;
-// mounts only when no process uses them, cgroups only when they are empty.
+// The order matters. The kubelet and then containerd end first, because they start other processes: containerd starts
+// one to clean up after each shim. Containers, shims and the other processes follow. Mounts are removed when no process
+// uses them, and cgroups when they are empty.
 func (n *Node) downOnce() error {
 	steps := []struct {
 		what string
@@ -69,20 +68,20 @@ func (n *Node) downOnce() error {
 		{"ending the containers", n.stopContainers},
 		{"ending the container shims", func() error { return n.sweep(n.isShim) }},
 		{"ending the daemons", n.stopAll},
-		{"ending unrecorded processes", func() error { return n.sweep(n.isStray) }},
-		// What kubelet, containerd and shims had running: runc, network plugins, mount. They write where files are about to
-		// be removed.
-		{"ending what is in the network namespace", func() error { return process.End(process.Inside(n.Layout.NetNS())) }},
-		{"ending builds that were cut off", func() error { return uml.EndOrphans(n.Layout.Kernels()) }},
-		{"ending late containers", n.stopContainers},
+		{"ending processes without a record", func() error { return n.sweep(n.isStray) }},
+		// Children of kubelet, containerd and shims (runc, network plugins, mount), which write to directories that are
+		// removed below.
+		{"ending processes in the network namespace", func() error { return process.End(process.Inside(n.Layout.NetNS())) }},
+		{"ending interrupted builds", func() error { return uml.EndOrphans(n.Layout.Kernels()) }},
+		{"ending containers that started meanwhile", n.stopContainers},
 		{"removing the network namespace", func() error { return netns.Delete(n.Layout.NetNS()) }},
 		{"unmounting", n.unmount},
 		{"removing the cgroups", func() error { return retry(func() error { return removeCgroups(n.Layout.CgroupRoot()) }) }},
-		{"restoring what the machine was like, and removing files", n.forget},
+		{"restoring the machine's settings and removing files", n.restoreMachine},
 	}
 	var failed error
 	for _, step := range steps {
-		// Go on after a failure: the more is gone, the less the next try has to do.
+		// Continue after a failure: the next attempt then has less to do.
 		if err := step.do(); err != nil {
 			failed = errors.Join(failed, fmt.Errorf("%s: %w", step.what, err))
 		}
@@ -100,13 +99,13 @@ func (n *Node) stop(name string) error {
 			return r.Stop()
 		}
 	}
-	return nil // not remembered: the sweep looks for it
+	return nil // without a record: isStray finds it later
 }
 
-// stopContainers ends whatever runs in the lab's cgroups. Containers of a lab that goes away get no grace: nothing they
-// could save outlives it.
+// stopContainers kills all processes in the lab's cgroups. Containers get no grace period, because all their data is
+// deleted with the lab.
 func (n *Node) stopContainers() error {
-	for range 10 { // a process that forks while we list is found in the next round
+	for range 10 { // processes may fork meanwhile
 		pids, err := cgroupPIDs(n.Layout.CgroupRoot())
 		if err != nil || len(pids) == 0 {
 			return err
@@ -121,11 +120,11 @@ func (n *Node) stopContainers() error {
 			return err
 		}
 	}
-	return errors.New("the lab's cgroups fill up again as fast as they are emptied")
+	return errors.New("new processes keep starting in the lab's cgroups")
 }
 
-// stopAll ends what was written down, last started first. Nothing is asked politely: a draining API server takes up to
-// a minute, and all its data is about to be deleted.
+// stopAll kills all daemons that have a record, last started first. A graceful end of the API server would take up to a
+// minute, and all its data is deleted anyway.
 func (n *Node) stopAll() error {
 	records, err := n.store().List()
 	if err != nil {
@@ -142,13 +141,13 @@ func (n *Node) stopAll() error {
 	return failed
 }
 
-// isShim knows the lab's own shims: they carry the address of the containerd that started them.
+// isShim reports whether args are of a shim of the lab's containerd, whose address is one of the arguments.
 func (n *Node) isShim(args []string) bool {
 	return filepath.Base(args[0]) == "containerd-shim-runc-v2" && slices.Contains(args, n.Layout.ContainerdSocket())
 }
 
-// isStray knows daemons whose record was lost: they are started from the cache or the state directory and their
-// arguments lead into the state directory or the namespace.
+// isStray reports whether args are of a daemon of the lab, which may have no record. Its program is in the cache or the
+// state directory, and an argument names a path in the lab's directories or its namespace.
 func (n *Node) isStray(args []string) bool {
 	ours := slices.ContainsFunc([]string{n.Layout.Bin(), n.Layout.Kernels(), n.Layout.State}, func(dir string) bool {
 		return strings.HasPrefix(args[0], dir+"/")
@@ -159,11 +158,12 @@ func (n *Node) isStray(args []string) bool {
 	})
 }
 
+// sweep kills all processes whose arguments match.
 func (n *Node) sweep(match func(args []string) bool) error {
 	return process.End(process.Find(match))
 }
 
-// unmount removes every mount below the lab's own directories, the deepest first.
+// unmount removes all mounts below the lab's own directories, last mounted first.
 func (n *Node) unmount() error {
 	data, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -179,8 +179,8 @@ func (n *Node) unmount() error {
 	return failed
 }
 
-// mountsBelow reads /proc/PID/mountinfo and returns the mount points below the directories, in the order they were
-// mounted.
+// mountsBelow returns the mount points below dirs, in the order of mountinfo, which is the content of
+// /proc/PID/mountinfo.
 func mountsBelow(mountinfo []byte, dirs ...string) []string {
 	var points []string
 	for lines := bufio.NewScanner(bytes.NewReader(mountinfo)); lines.Scan(); {
@@ -196,7 +196,7 @@ func mountsBelow(mountinfo []byte, dirs ...string) []string {
 	return points
 }
 
-// unescape undoes the kernel's octal escapes: a space in a path is written \040.
+// unescape decodes the kernel's octal escapes: \040 is a space.
 func unescape(s string) string {
 	var out strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -212,17 +212,17 @@ func unescape(s string) string {
 	return out.String()
 }
 
-// forget puts the machine back and removes the state. In this order and only so: the snapshot of the machine is part of
-// the state, and the next try needs it.
-func (n *Node) forget() error {
+// restoreMachine restores the machine's settings and then removes the lab's files. If the first part fails, the files
+// remain: the snapshot among them is needed by the next attempt.
+func (n *Node) restoreMachine() error {
 	if err := machine.RestoreSnapshot(n.snapshot()); err != nil {
 		return err
 	}
 	return n.removeFiles()
 }
 
-// removeFiles removes the state. A mount that is still there would turn this into deleting what is mounted, so it
-// refuses.
+// removeFiles removes the lab's directories. It refuses while a mount is left, because it would delete the mounted
+// files.
 func (n *Node) removeFiles() error {
 	data, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -232,7 +232,7 @@ func (n *Node) removeFiles() error {
 		return fmt.Errorf("%s is still mounted: unmount it and run `lab down` again", left[0])
 	}
 	leftovers := []string{n.Layout.Run, n.Layout.State}
-	// The CNI library keeps the result of every ADD in a directory that all its users share.
+	// The CNI library stores the results of ADD in a directory that all its users share.
 	results, _ := filepath.Glob("/var/lib/cni/results/" + n.Layout.Name + "-pods-*") // a well-formed pattern
 	for _, path := range append(leftovers, results...) {
 		if err := os.RemoveAll(path); err != nil {
@@ -242,7 +242,7 @@ func (n *Node) removeFiles() error {
 	return nil
 }
 
-// retry gives the kernel time to let go of what processes used a moment ago.
+// retry repeats do for up to 5 s, because the kernel releases resources of ended processes late.
 func retry(do func() error) error {
 	var err error
 	for range 50 {

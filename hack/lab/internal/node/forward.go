@@ -12,7 +12,7 @@ import (
 	"os"
 )
 
-// freeAddress returns the wanted port on the loopback if no one listens there, else a free one.
+// freeAddress returns the address of the port on the loopback, or of another free port if it is taken.
 func freeAddress(port int) (string, error) {
 	for _, candidate := range []int{port, 0} {
 		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", candidate))
@@ -25,7 +25,7 @@ func freeAddress(port int) (string, error) {
 	return "", errors.New("no free port on the loopback")
 }
 
-// copySelf puts this very program where the forwarders run it from: `go run` deletes its binary when it ends.
+// copySelf copies this program to path, from where forwarders run it: `go run` deletes its own binary at its end.
 func copySelf(path string) error {
 	self, err := os.Executable()
 	if err != nil {

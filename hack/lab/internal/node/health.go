@@ -15,7 +15,7 @@ import (
 	"github.com/memfit/memfit/hack/lab/internal/process"
 )
 
-// daemons are the names of the processes of a healthy lab, in the order they start.
+// daemons returns the names of the daemons of a healthy lab, in the order in which they start.
 func (n *Node) daemons() []string {
 	names := []string{
 		"etcd", "containerd", "kube-apiserver", "api-forward", "kube-controller-manager", "kube-scheduler", "kubelet",
@@ -26,8 +26,8 @@ func (n *Node) daemons() []string {
 	return names
 }
 
-// Healthy reports what is wrong with the running lab, or nil: every daemon runs, the API server serves, the node takes
-// pods.
+// Healthy returns nil if all daemons run, the API server is ready and pods can be scheduled. Otherwise the error names
+// the first problem.
 func (n *Node) Healthy(ctx context.Context) error {
 	if err := n.daemonsAlive(); err != nil {
 		return err
@@ -42,7 +42,7 @@ func (n *Node) Healthy(ctx context.Context) error {
 	return a.nodeReady(ctx, layout.NodeName)
 }
 
-// daemonsAlive names the first daemon that is missing, or nil.
+// daemonsAlive returns an error that names the first daemon that is not running, or nil.
 func (n *Node) daemonsAlive() error {
 	records, err := n.store().List()
 	if err != nil {
@@ -51,13 +51,14 @@ func (n *Node) daemonsAlive() error {
 	for _, name := range n.daemons() {
 		i := slices.IndexFunc(records, func(r process.Record) bool { return r.Name == name })
 		if i < 0 || !records[i].Alive() {
-			return fmt.Errorf("%s does not run", name)
+			return fmt.Errorf("%s is not running", name)
 		}
 	}
 	return nil
 }
 
-// wait waits for a check, but not for a daemon that is dead already; then its log reports why.
+// wait repeats check until it returns nil, limit has passed or one of the daemons has ended. The error has the end of
+// the log of that daemon, else of the first one.
 func (n *Node) wait(
 	ctx context.Context, limit time.Duration, daemons []string, check func(context.Context) error,
 ) error {

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// identity is what a lab was started with. It is written last: a lab without it never came up.
+// identity holds the parameters of a lab. Start writes it last: a lab without it did not start completely.
 type identity struct {
 	Bin     string  `json:"bin"`
 	Options Options `json:"options"`
@@ -26,21 +26,21 @@ type identity struct {
 
 func (n *Node) identityFile() string { return n.data("lab.json") }
 
-// Reusable reports why the running lab cannot be used as it is, or nil. A dead daemon is certain; a slow answer may
-// only mean that the machine is compiling something, and replacing a lab ends a user's pods, so that gets a second
-// chance.
+// Reusable returns nil if the running lab is healthy and has the wanted options, otherwise why it must be replaced. The
+// lab has 20 s to become healthy, because a busy machine is slow and a replacement ends the user's pods. If a daemon is
+// dead, Reusable does not wait.
 func (n *Node) Reusable(ctx context.Context) error {
 	id, err := n.readIdentity()
 	if err != nil {
 		return err
 	}
 	if id.Options.Kubernetes != n.Options.Kubernetes {
-		return fmt.Errorf("the lab that is up runs Kubernetes %s, and %s is asked for",
-			cmp.Or(id.Options.Kubernetes, "of an older lab"), n.Options.Kubernetes)
+		return fmt.Errorf("the running lab has Kubernetes %s instead of %s",
+			cmp.Or(id.Options.Kubernetes, "of an unknown version"), n.Options.Kubernetes)
 	}
-	n.Options.CertManager = n.Options.CertManager || id.Options.CertManager // one that runs does no harm
+	n.Options.CertManager = n.Options.CertManager || id.Options.CertManager // keep it if it runs
 	if id.Bin != n.Bin || id.Options != n.Options {
-		return errors.New("the lab that is up has other programs or options")
+		return errors.New("the running lab has other programs or options")
 	}
 	if err := n.daemonsAlive(); err != nil {
 		return err
@@ -48,21 +48,21 @@ func (n *Node) Reusable(ctx context.Context) error {
 	return waitFor(ctx, 20*time.Second, n.Healthy)
 }
 
-// Refresh imports the images that changed since the running lab was started. Running pods keep what they have.
+// Refresh imports the images that changed since the running lab was started. Running pods keep their images.
 func (n *Node) Refresh(ctx context.Context) error {
 	id, err := n.readIdentity()
 	if err != nil {
 		return err
 	}
 	for _, image := range n.Images {
-		if slices.Contains(id.Images, image) { // the path names the content
+		if slices.Contains(id.Images, image) { // the path contains a hash of the content
 			continue
 		}
 		if err := n.Import(ctx, image.Path); err != nil {
 			return err
 		}
 	}
-	for _, image := range id.Images { // those that were not asked for today are still there
+	for _, image := range id.Images { // other images are still imported
 		if !slices.ContainsFunc(n.Images, func(other Image) bool { return other.Ref == image.Ref }) {
 			n.Images = append(n.Images, image)
 		}
@@ -79,14 +79,14 @@ func (n *Node) readIdentity() (id identity, err error) {
 	return id, err
 }
 
-// readRecord reads the parameters of a node from its file. Where the file does not exist, missing is the error.
+// readRecord reads the parameters of a node from a file. If the file does not exist, missing is the error message.
 func readRecord(path string, into any, missing string) error {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return errors.New(missing)
 	}
 	if err != nil {
-		return fmt.Errorf("reading what the node was started with: %w", err)
+		return fmt.Errorf("reading the parameters of the node: %w", err)
 	}
 	if err := json.Unmarshal(data, into); err != nil {
 		return fmt.Errorf("reading %s: %w", path, err)
@@ -102,7 +102,7 @@ func writeRecord(path string, record any) error {
 	return os.WriteFile(path, append(data, '\n'), 0o644)
 }
 
-// Attach fills in what the running lab was started with.
+// Attach sets the fields of n to the parameters of the running lab.
 func (n *Node) Attach() error {
 	id, err := n.readIdentity()
 	if err != nil {

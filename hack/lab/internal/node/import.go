@@ -15,7 +15,7 @@ import (
 	"github.com/memfit/memfit/hack/lab/internal/run"
 )
 
-// criNamespace is where the kubelet's images and containers are in containerd.
+// criNamespace is the containerd namespace of the kubelet's images and containers.
 const criNamespace = "k8s.io"
 
 func (n *Node) importAll(ctx context.Context) error {
@@ -33,7 +33,7 @@ func (n *Node) importAll(ctx context.Context) error {
 	return nil
 }
 
-// Import loads a docker-archive or OCI tar into every node of the lab. The names it gives are those in the tar.
+// Import loads a docker-archive or OCI tar into all nodes of the lab. The images have the names in the tar.
 func (n *Node) Import(ctx context.Context, path string) error {
 	if _, err := os.Stat(path); err != nil {
 		return fmt.Errorf("reading the image: %w", err)

@@ -3,12 +3,12 @@
 
 //go:build linux
 
-// Package node runs the one node of the lab: it renders the configuration of every daemon, starts them in the network
-// namespace, reports whether they are well, and takes everything down again, also after a crash.
+// Package node runs the lab's nodes: it renders the configuration of the daemons, starts them in the network namespace,
+// checks their health and removes everything again, also after a crash.
 //
-// What is not there, on purpose: DNS (names inside the cluster do not resolve; use the ClusterIP of `kubernetes`,
-// which works, or a pod's address) and kube-proxy (other ClusterIPs answer no one; webhook Services still work,
-// because the API server resolves those to endpoints by itself).
+// Two parts of a cluster are missing on purpose. There is no DNS, so that Service names do not resolve. There is no
+// kube-proxy, so that ClusterIPs do not work, except that of the Service `kubernetes`. Use the addresses of pods.
+// Webhook Services work, because the API server resolves these to endpoints.
 package node
 
 import (
@@ -21,19 +21,18 @@ import (
 	"github.com/memfit/memfit/hack/lab/internal/process"
 )
 
-// Options are what a lab can be asked for. A running lab with other options is replaced.
+// Options are the parameters of a lab. A running lab with other options is replaced.
 type Options struct {
-	// CrashBackoffMax bounds how long the kubelet waits before it starts a crashed container again. Kubernetes doubles 10
-	// s up to 5 min; a demonstration of repeated OOM kills would mostly wait. For labs only: the bound applies to the
-	// whole node.
+	// CrashBackoffMax limits the kubelet's pause before it restarts a crashed container, for all pods of the node. The
+	// pause of Kubernetes grows to 5 min, which is too long to demonstrate repeated OOM kills.
 	CrashBackoffMax time.Duration `json:"crashBackoffMax"`
-	// CertManager: its controllers run, too. Without them memfit manages its certificates itself.
+	// CertManager adds cert-manager's controllers. Without them, memfit manages its certificates itself.
 	CertManager bool `json:"certManager"`
-	// Kubernetes is the version that runs.
+	// Kubernetes is the version, such as v1.36.3.
 	Kubernetes string `json:"kubernetes"`
 }
 
-// DefaultOptions are those of `lab up` without flags.
+// DefaultOptions returns the options of `lab up` without flags.
 func DefaultOptions() Options {
 	return Options{CrashBackoffMax: 10 * time.Second, CertManager: true}
 }
@@ -43,12 +42,12 @@ type Node struct {
 	Layout  layout.Layout
 	Bin     string // the directory of the binaries
 	Options Options
-	Images  []Image // imported at start; the first one holds the pods' network namespaces (the pause image)
+	Images  []Image // imported at start; the first is the pause image
 }
 
 // Image is a container image in a tar file.
 type Image struct {
-	Ref  string `json:"ref"`  // the name pods use
+	Ref  string `json:"ref"`  // the name in pod specs
 	Path string `json:"path"` // a docker-archive or OCI tar
 }
 
@@ -62,10 +61,10 @@ func (n *Node) config(file string) string { return filepath.Join(n.Layout.Config
 
 func (n *Node) data(dir string) string { return filepath.Join(n.Layout.State, dir) }
 
-// snapshot is kept beside the state, not in it: if the state directory is lost, the machine's settings still come back.
+// snapshot returns the file with the machine's settings. It is not in the state directory, which may be lost.
 func (n *Node) snapshot() string { return filepath.Join(n.Layout.Run, "machine.json") }
 
-// logTail returns the end of a daemon's log, for error messages.
+// logTail returns the last lines of a daemon's log.
 func logTail(path string, lines int) string {
 	data, err := os.ReadFile(path)
 	if err != nil {

@@ -54,12 +54,12 @@ func TestRenderedConfiguration(t *testing.T) {
 			}
 		}
 		if name == "cni.json" && !json.Valid(got) {
-			t.Errorf("%s is no JSON:\n%s", name, got)
+			t.Errorf("%s is not JSON:\n%s", name, got)
 		}
 	}
 }
 
-// TestGatesOfOlderVersions: what the configuration sets has to be switched on where it is not yet by default.
+// TestGatesOfOlderVersions: a version where the gate of a configured setting is off by default needs the gate.
 func TestGatesOfOlderVersions(t *testing.T) {
 	for version, want := range map[string]bool{"v1.34.4": true, "v1.35.4": false, "v1.36.3": false, "v1.37.2": false} {
 		n := testNode(t)
@@ -74,7 +74,7 @@ func TestGatesOfOlderVersions(t *testing.T) {
 	}
 }
 
-// TestConfigurationOfTheCgroup2Node: the same templates, with what differs.
+// TestConfigurationOfTheCgroup2Node: its configuration has the guest's paths and the settings of each variant.
 func TestConfigurationOfTheCgroup2Node(t *testing.T) {
 	n := testNode(t)
 	kubelet := func(v uml.Variants) string {
@@ -115,7 +115,7 @@ func TestConfigurationOfTheCgroup2Node(t *testing.T) {
 			}
 		}
 	}
-	// The disk with the images is made with containerd's configuration, and serves every variant.
+	// All variants share one disk, which is made with this configuration of containerd.
 	one, err := render("containerd.toml", n.cgroup2Settings(uml.Variants{}))
 	other, otherErr := render("containerd.toml", n.cgroup2Settings(uml.Variants{Swap: true}))
 	if err != nil || otherErr != nil || string(one) != string(other) || strings.Contains(string(one), "/state") {
@@ -127,7 +127,7 @@ func TestConfigurationOfTheCgroup2Node(t *testing.T) {
 	}
 }
 
-func TestEveryDaemonOfAHealthyLabIsOneThatIsStarted(t *testing.T) {
+func TestHealthyLabNeedsExactlyTheStartedDaemons(t *testing.T) {
 	n := testNode(t)
 	started := []string{
 		n.etcd().Name, n.containerd().Name, n.apiServer().Name, n.forwarder("api-forward", "", "").Name,
@@ -141,26 +141,26 @@ func TestEveryDaemonOfAHealthyLabIsOneThatIsStarted(t *testing.T) {
 	}
 }
 
-func TestTheSweepKnowsItsOwnAndNobodyElse(t *testing.T) {
+func TestShimsAndStraysAreOnlyOfThisLab(t *testing.T) {
 	n := testNode(t)
 	tests := map[string]struct {
-		args             string
-		wantShim, wantIt bool
+		args                string
+		wantShim, wantStray bool
 	}{
-		"our etcd": {args: "/cache/bin/view/etcd --data-dir=/state/etcd", wantIt: true},
+		"our etcd": {args: "/cache/bin/view/etcd --data-dir=/state/etcd", wantStray: true},
 		"our containerd": {
-			args: "/cache/bin/view/containerd --config=/state/config/containerd.toml", wantIt: true,
+			args: "/cache/bin/view/containerd --config=/state/config/containerd.toml", wantStray: true,
 		},
 		"our forwarder": {
-			args: "/state/bin/lab serve-forward --netns=/run/lab/netns --listen=127.0.0.1:1", wantIt: true,
+			args: "/state/bin/lab serve-forward --netns=/run/lab/netns --listen=127.0.0.1:1", wantStray: true,
 		},
 		"our shim": {
 			args: "/cache/bin/view/containerd-shim-runc-v2 -namespace k8s.io -address /run/lab/containerd.sock", wantShim: true,
-			wantIt: true,
+			wantStray: true,
 		},
 		"our node with cgroup v2, or its first boot": {
-			args:   "/cache/cgroup2/kernel-1/linux ubd0=/cache/cgroup2/seed.work/disk.ext4 hostfs=/state/cgroup2/share",
-			wantIt: true,
+			args:      "/cache/cgroup2/kernel-1/linux ubd0=/cache/cgroup2/seed.work/disk.ext4 hostfs=/state/cgroup2/share",
+			wantStray: true,
 		},
 		"the first boot of another lab": {
 			args: "/cache/cgroup2/kernel-1/linux ubd0=/cache/cgroup2/seed.work/disk.ext4 hostfs=/state2/cgroup2/share",
@@ -171,7 +171,7 @@ func TestTheSweepKnowsItsOwnAndNobodyElse(t *testing.T) {
 			args: "/usr/bin/containerd-shim-runc-v2 -namespace moby -address /run/containerd/containerd.sock",
 		},
 		"an editor with one of our logs": {args: "/usr/bin/vi /state/logs/etcd.log"},
-		"somebody's kubectl":             {args: "/cache/bin/view/kubectl get pods"},
+		"another user's kubectl":         {args: "/cache/bin/view/kubectl get pods"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -179,31 +179,31 @@ func TestTheSweepKnowsItsOwnAndNobodyElse(t *testing.T) {
 			if got := n.isShim(args); got != tc.wantShim {
 				t.Errorf("isShim = %v, want %v", got, tc.wantShim)
 			}
-			if got := n.isStray(args); got != tc.wantIt {
-				t.Errorf("isStray = %v, want %v", got, tc.wantIt)
+			if got := n.isStray(args); got != tc.wantStray {
+				t.Errorf("isStray = %v, want %v", got, tc.wantStray)
 			}
 		})
 	}
 }
 
-// TestDownTriesAgain: a bounded number of times, saying why, and the last failure is the answer.
+// TestDownTriesAgain: a bounded number of times, with a note each time, and it returns the last error.
 func TestDownTriesAgain(t *testing.T) {
 	pauses := []time.Duration{time.Second, 5 * time.Second}
 	for name, tc := range map[string]struct {
-		fails       int
-		wantErr     bool
-		wantWaited  time.Duration
-		wantRemarks int
+		fails     int
+		wantErr   bool
+		wantWait  time.Duration
+		wantNotes int
 	}{
-		"it works":                  {},
-		"it works the second time":  {fails: 1, wantWaited: time.Second, wantRemarks: 1},
-		"it works the last time":    {fails: 2, wantWaited: 6 * time.Second, wantRemarks: 2},
-		"something will not let go": {fails: 9, wantErr: true, wantWaited: 6 * time.Second, wantRemarks: 2},
+		"it works":                 {},
+		"it works the second time": {fails: 1, wantWait: time.Second, wantNotes: 1},
+		"it works the last time":   {fails: 2, wantWait: 6 * time.Second, wantNotes: 2},
+		"it never works":           {fails: 9, wantErr: true, wantWait: 6 * time.Second, wantNotes: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tries, waited := 0, time.Duration(0)
-			var remarks []string
-			err := inRounds(func() error {
+			var notes []string
+			err := retryPaused(func() error {
 				if tries++; tries <= tc.fails {
 					return errors.Join(errors.New("removing the cgroups: busy"), errors.New("removing files: not empty"))
 				}
@@ -211,14 +211,14 @@ func TestDownTriesAgain(t *testing.T) {
 			}, pauses, func(
 				format string, args ...any,
 			) {
-				remarks = append(remarks, fmt.Sprintf(format, args...))
+				notes = append(notes, fmt.Sprintf(format, args...))
 			}, func(d time.Duration) { waited += d })
-			if (err != nil) != tc.wantErr || waited != tc.wantWaited || len(remarks) != tc.wantRemarks {
-				t.Errorf("%v after %s and %q", err, waited, remarks)
+			if (err != nil) != tc.wantErr || waited != tc.wantWait || len(notes) != tc.wantNotes {
+				t.Errorf("%v after %s and %q", err, waited, notes)
 			}
-			for _, remark := range remarks {
-				if !strings.Contains(remark, "removing the cgroups: busy; removing files: not empty") {
-					t.Errorf("%q does not say what is left", remark)
+			for _, note := range notes {
+				if !strings.Contains(note, "removing the cgroups: busy; removing files: not empty") {
+					t.Errorf("%q does not name what is left", note)
 				}
 			}
 		})
@@ -263,7 +263,7 @@ func TestParseNodeReady(t *testing.T) {
 	}
 }
 
-// TestWhatIsWrittenIsReadBack: the kubeconfig by the lab's own client, and what each node was started with.
+// TestWhatIsWrittenIsReadBack: the kubeconfig and the parameters of both nodes.
 func TestWhatIsWrittenIsReadBack(t *testing.T) {
 	n := testNode(t)
 	n.Layout.State = t.TempDir()

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Restart ends a daemon immediately, as a crash would, and starts it again as it was.
+// Restart kills a daemon, starts it with the same arguments, and waits until the API server is ready.
 func (n *Node) Restart(ctx context.Context, name string) error {
 	r, err := n.store().Get(name)
 	if err != nil {

@@ -11,14 +11,14 @@ import (
 	"github.com/memfit/memfit/hack/lab/internal/process"
 )
 
-// Status is what `lab status` reports.
+// Status is the state of a lab, for `lab status`.
 type Status struct {
 	Processes                               []process.Record
-	Problem                                 string // why it is not healthy
+	Problem                                 string // why the lab is unhealthy; empty: it is healthy
 	Kubernetes, APIServer, Kubeconfig, Logs string
 }
 
-// Status looks at the lab without changing anything.
+// Status reads the state of the lab and changes nothing.
 func (n *Node) Status(ctx context.Context) (Status, error) {
 	records, err := n.store().List()
 	if err != nil {
@@ -37,7 +37,7 @@ func (n *Node) Status(ctx context.Context) (Status, error) {
 	}
 	if err := n.Healthy(ctx); err != nil {
 		s.Problem = err.Error()
-	} else if n.Cgroup2Asked() {
+	} else if n.Cgroup2Requested() {
 		if err := n.Cgroup2Healthy(ctx); err != nil {
 			s.Problem = err.Error()
 		}

@@ -20,7 +20,7 @@ import (
 	"github.com/memfit/memfit/hack/lab/internal/progress"
 )
 
-// StartSteps is how many steps Start reports.
+// StartSteps returns the number of steps that Start reports.
 func (o Options) StartSteps() int {
 	if o.CertManager {
 		return 5
@@ -28,7 +28,7 @@ func (o Options) StartSteps() int {
 	return 4
 }
 
-// Start brings up a new node. The machine must be clean: call Down before.
+// Start starts a new node. Call Down first: nothing of an earlier lab may be left.
 func (n *Node) Start(ctx context.Context, report *progress.Reporter) error {
 	if err := n.prepare(ctx); err != nil {
 		return err
@@ -42,7 +42,7 @@ func (n *Node) Start(ctx context.Context, report *progress.Reporter) error {
 		s.Done("done")
 		return nil
 	}
-	// Unpacking half a gigabyte of images takes as long as everything else together, so both go on at the same time.
+	// Unpacking half a gigabyte of images takes as long as everything else, so both run in parallel.
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		if _, err := n.store().Run(n.containerd()); err != nil {
@@ -65,16 +65,16 @@ func (n *Node) Start(ctx context.Context, report *progress.Reporter) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	// The names of the daemons are checked here, too: one that died meanwhile is noticed now and not in a user's test.
+	// Notice daemons that died meanwhile.
 	return step(ctx, "health", "checking", func(ctx context.Context) error {
 		if err := waitFor(ctx, 30*time.Second, n.Healthy); err != nil {
-			return fmt.Errorf("the lab came up but is not well: %w", err)
+			return fmt.Errorf("the lab started, but is unhealthy: %w", err)
 		}
 		return n.writeIdentity()
 	})
 }
 
-// prepare makes everything that daemons expect to find.
+// prepare creates the directories, cgroups, network namespace and configuration that daemons need.
 func (n *Node) prepare(ctx context.Context) error {
 	for _, dir := range []string{n.Layout.State, n.Layout.Run, n.data("bin"), n.data("kubelet")} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -120,7 +120,7 @@ func (n *Node) startControlPlane(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// 5 s on two idle cores; a machine that compiles at the same time takes longer.
+	// It takes 5 s on two idle cores, and longer on a busy machine.
 	if err := n.wait(ctx, 2*time.Minute, []string{"etcd", "kube-apiserver", "api-forward"}, a.ready); err != nil {
 		return err
 	}

@@ -1,8 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pki makes the certificates of a one-node cluster and the kubeconfigs that carry them. Everything is signed by
-// a cluster CA that is made for this lab alone and dies with it; keys are ECDSA P-256, which take microseconds to make.
+// Package pki creates the certificates and kubeconfigs of the lab's cluster. Each lab has its own CAs, which are
+// deleted with it. Keys are ECDSA P-256, because they are created in microseconds.
 package pki
 
 import (
@@ -23,7 +23,7 @@ import (
 	"time"
 )
 
-// validity is longer than any lab lives, and still a date that a forgotten one reaches.
+// validity is longer than a lab is used, but limits the use of forgotten credentials.
 const validity = 365 * 24 * time.Hour
 
 // Pair is a certificate with its key, PEM-encoded.
@@ -38,15 +38,15 @@ type Authority struct {
 	key  crypto.Signer
 }
 
-// Subject is what a certificate reports about its holder. Servers have hosts; clients have a name and groups, by which
-// Kubernetes authorizes them.
+// Subject is the holder of a certificate. Servers have hosts. Clients have a name and groups, by which Kubernetes
+// authorizes them.
 type Subject struct {
 	Name   string
 	Groups []string
 	Hosts  []string // names and IP addresses
 }
 
-// NewAuthority makes a CA.
+// NewAuthority creates a CA.
 func NewAuthority(name string) (*Authority, error) {
 	template := certificate(Subject{Name: name})
 	template.IsCA = true
@@ -55,16 +55,16 @@ func NewAuthority(name string) (*Authority, error) {
 	template.ExtKeyUsage = nil
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, fmt.Errorf("making the key of %s: %w", name, err)
+		return nil, fmt.Errorf("creating the key of %s: %w", name, err)
 	}
 	pair, err := sign(template, template, key, key)
 	if err != nil {
-		return nil, fmt.Errorf("making the CA %s: %w", name, err)
+		return nil, fmt.Errorf("creating the CA %s: %w", name, err)
 	}
 	return &Authority{Pair: pair, cert: template, key: key}, nil
 }
 
-// LoadAuthority reads a CA that was written with Write.
+// LoadAuthority reads a CA that Write wrote.
 func LoadAuthority(dir, name string) (*Authority, error) {
 	var pair Pair
 	var err error
@@ -85,11 +85,11 @@ func LoadAuthority(dir, name string) (*Authority, error) {
 	return &Authority{Pair: pair, cert: both.Leaf, key: key}, nil
 }
 
-// Issue makes a certificate for a server, a client or both.
+// Issue creates a certificate for a server, a client or both.
 func (a *Authority) Issue(s Subject) (Pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return Pair{}, fmt.Errorf("making the key of %s: %w", s.Name, err)
+		return Pair{}, fmt.Errorf("creating the key of %s: %w", s.Name, err)
 	}
 	pair, err := sign(certificate(s), a.cert, key, a.key)
 	if err != nil {
@@ -98,7 +98,7 @@ func (a *Authority) Issue(s Subject) (Pair, error) {
 	return pair, nil
 }
 
-// Write stores NAME.crt and NAME.key.
+// Write writes NAME.crt and NAME.key into dir.
 func (p Pair) Write(dir, name string) error {
 	if err := os.WriteFile(filepath.Join(dir, name+".crt"), p.Cert, 0o644); err != nil {
 		return fmt.Errorf("writing the certificate of %s: %w", name, err)
@@ -109,7 +109,7 @@ func (p Pair) Write(dir, name string) error {
 	return nil
 }
 
-// Kubeconfig renders a kubeconfig with everything inlined, so that it can be copied anywhere. JSON is YAML.
+// Kubeconfig returns a kubeconfig as JSON, which is YAML. It refers to no other files, so it can be copied anywhere.
 func Kubeconfig(name, server string, caCert []byte, client Pair) ([]byte, error) {
 	type object = map[string]any
 	return json.MarshalIndent(object{
@@ -129,13 +129,13 @@ func Kubeconfig(name, server string, caCert []byte, client Pair) ([]byte, error)
 func certificate(s Subject) *x509.Certificate {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
 	if err != nil {
-		panic(err) // crypto/rand does not fail: it ends the program itself
+		panic(err) // crypto/rand returns no errors: it ends the program itself
 	}
 	now := time.Now()
 	template := &x509.Certificate{
 		SerialNumber: serial,
 		Subject:      pkix.Name{CommonName: s.Name, Organization: s.Groups},
-		NotBefore:    now.Add(-time.Hour), // clocks that differ a little
+		NotBefore:    now.Add(-time.Hour), // clocks may differ
 		NotAfter:     now.Add(validity),
 		KeyUsage:     x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},

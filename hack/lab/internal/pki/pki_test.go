@@ -37,7 +37,7 @@ func TestIssuedCertificatesVerify(t *testing.T) {
 		t.Errorf("as client: %v", err)
 	}
 	if _, err := cert.Verify(x509.VerifyOptions{Roots: pool}); err == nil {
-		t.Error("a client's certificate passes as a server's")
+		t.Error("a client's certificate is valid for a server")
 	}
 }
 
@@ -62,17 +62,17 @@ func TestKubeconfigCarriesItsCertificates(t *testing.T) {
 	}
 }
 
-// TestLoadAuthority: what a CA that was read back signs, the CA that was written has signed.
+// TestLoadAuthority: certificates of a loaded CA are valid for the CA that was written.
 func TestLoadAuthority(t *testing.T) {
 	dir := t.TempDir()
-	made, err := NewAuthority("ca")
+	written, err := NewAuthority("ca")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := LoadAuthority(dir, "ca"); err == nil {
-		t.Error("read a CA that is not there")
+		t.Error("loaded a missing CA")
 	}
-	if err := made.Write(dir, "ca"); err != nil {
+	if err := written.Write(dir, "ca"); err != nil {
 		t.Fatal(err)
 	}
 	loaded, err := LoadAuthority(dir, "ca")
@@ -83,7 +83,7 @@ func TestLoadAuthority(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := parse(t, pair.Cert).CheckSignatureFrom(parse(t, made.Cert)); err != nil {
+	if err := parse(t, pair.Cert).CheckSignatureFrom(parse(t, written.Cert)); err != nil {
 		t.Error(err)
 	}
 }

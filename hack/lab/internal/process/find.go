@@ -18,15 +18,14 @@ func Find(match func(args []string) bool) []Record {
 	return find(func(dir string) bool {
 		data, err := os.ReadFile(filepath.Join(dir, "cmdline"))
 		if err != nil || len(data) == 0 {
-			return false // gone, or a kernel thread
+			return false // it has ended or is a kernel thread
 		}
 		return match(strings.Split(string(bytes.TrimRight(data, "\x00")), "\x00"))
 	})
 }
 
-// Inside returns the processes that are in the network namespace which is mounted on path. A path that is not a
-// namespace any more, as after a reboot, has none; and a process inside is not shown the others,
-// because its own parents are among them.
+// Inside returns the processes in the network namespace that is mounted on path. It returns none if path is not a
+// namespace, as after a reboot, and none if the caller itself is inside: its parents must not be killed.
 func Inside(path string) []Record {
 	namespace, err := os.Stat(path)
 	if err != nil {
@@ -41,7 +40,7 @@ func Inside(path string) []Record {
 	})
 }
 
-// Working returns the processes whose working directory is dir or below it.
+// Working returns the processes whose working directory is dir or a directory below dir.
 func Working(dir string) []Record {
 	return find(func(proc string) bool {
 		cwd, err := os.Readlink(filepath.Join(proc, "cwd"))
@@ -49,9 +48,9 @@ func Working(dir string) []Record {
 	})
 }
 
-// find returns the processes whose folder in /proc satisfies match, but for this one and those that end meanwhile.
+// find returns the processes whose folder in /proc satisfies match, except the calling process.
 func find(match func(dir string) bool) (found []Record) {
-	dirs, _ := filepath.Glob("/proc/[0-9]*") // the pattern is well-formed, which is all that Glob can complain about
+	dirs, _ := filepath.Glob("/proc/[0-9]*") // the pattern is valid, so there is no error
 	for _, dir := range dirs {
 		pid, err := strconv.Atoi(filepath.Base(dir))
 		if err != nil || pid == os.Getpid() || !match(dir) {
@@ -64,7 +63,7 @@ func find(match func(dir string) bool) (found []Record) {
 	return found
 }
 
-// ByPID makes a stoppable record of a process known by its pid alone; ok is false when it is gone already.
+// ByPID returns a record of any process, with which it can be stopped. ok is false if the process has ended.
 func ByPID(pid int) (r Record, ok bool) {
 	ticks, _, err := stat(pid)
 	if err != nil {

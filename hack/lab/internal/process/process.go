@@ -3,10 +3,10 @@
 
 //go:build linux
 
-// Package process starts the lab's daemons, remembers them and ends them.
+// Package process starts the lab's daemons, records them and kills them.
 //
-// A daemon outlives the command that started it. It is remembered by pid, start time and boot, so that a pid that the
-// kernel gave to another program since is never taken for ours, and never signalled.
+// A daemon outlives the command that started it. Its record has pid, start time and boot ID. A later process with the
+// same pid does not match the record and is never signalled.
 package process
 
 import (
@@ -29,12 +29,12 @@ type Spec struct {
 	Name  string   `json:"name"`
 	Path  string   `json:"path"`
 	Args  []string `json:"args"`
-	Env   []string `json:"env,omitempty"`   // added to PATH and HOME
-	NetNS string   `json:"netns,omitempty"` // the network namespace to run in; empty is the machine's own
+	Env   []string `json:"env,omitempty"`   // in addition to PATH and HOME
+	NetNS string   `json:"netns,omitempty"` // the network namespace to run in; empty: the machine's
 	Log   string   `json:"log"`
 }
 
-// Record is a started daemon.
+// Record identifies a started daemon.
 type Record struct {
 	Spec
 	PID     int       `json:"pid"`
@@ -43,7 +43,7 @@ type Record struct {
 	Started time.Time `json:"started"`
 }
 
-// Start runs the daemon in a session of its own, with its output appended to its log.
+// Start starts the daemon in its own session and appends its output to its log.
 func Start(spec Spec) (Record, error) {
 	if err := os.MkdirAll(filepath.Dir(spec.Log), 0o755); err != nil {
 		return Record{}, err
@@ -67,10 +67,10 @@ func Start(spec Spec) (Record, error) {
 	if err := start(); err != nil {
 		return Record{}, fmt.Errorf("starting %s: %w", spec.Name, err)
 	}
-	go cmd.Wait() //nolint:errcheck // only so that a daemon that dies while we run is no zombie
+	go cmd.Wait() //nolint:errcheck // only reaps a daemon that dies while this program runs
 	ticks, _, err := stat(cmd.Process.Pid)
 	if err != nil {
-		return Record{}, fmt.Errorf("%s ended at once, see %s: %w", spec.Name, spec.Log, err)
+		return Record{}, fmt.Errorf("%s ended immediately, see %s: %w", spec.Name, spec.Log, err)
 	}
 	boot, err := bootID()
 	if err != nil {
@@ -79,7 +79,7 @@ func Start(spec Spec) (Record, error) {
 	return Record{Spec: spec, PID: cmd.Process.Pid, Start: ticks, Boot: boot, Started: time.Now().UTC()}, nil
 }
 
-// Alive reports whether the daemon still runs: the same process, not another one with its pid, and not a zombie.
+// Alive reports whether the daemon is running. Zombies and other processes with its pid do not count.
 func (r Record) Alive() bool {
 	boot, err := bootID()
 	if err != nil || boot != r.Boot {
@@ -89,15 +89,14 @@ func (r Record) Alive() bool {
 	return err == nil && ticks == r.Start && state != 'Z' && state != 'X'
 }
 
-// patience is how long a killed process may take to be gone. The kernel needs a moment to free a big one; longer would
-// mean that it hangs in a call that cannot be interrupted.
-const patience = 20 * time.Second
+// killTimeout limits the wait for a killed process. One that takes longer hangs in an uninterruptible system call.
+const killTimeout = 20 * time.Second
 
-// Stop kills the daemon and waits until it is gone.
+// Stop kills the daemon and waits until it has ended.
 func (r Record) Stop() error { return End([]Record{r}) }
 
-// End kills processes and waits for all of them together: one after the other, hundreds take long enough for new ones
-// to come.
+// End kills the processes first and then waits for all of them. To wait for each of hundreds in turn would give new
+// ones time to start.
 func End(records []Record) error {
 	var failed error
 	for _, r := range records {
@@ -105,22 +104,22 @@ func End(records []Record) error {
 			failed = errors.Join(failed, fmt.Errorf("ending %s (pid %d): %w", r.Name, r.PID, err))
 		}
 	}
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(killTimeout)
 	for _, r := range records {
 		if !r.gone(time.Until(deadline)) {
-			failed = errors.Join(failed, fmt.Errorf("%s (pid %d) does not end even when killed", r.Name, r.PID))
+			failed = errors.Join(failed, fmt.Errorf("%s (pid %d) is still running after SIGKILL", r.Name, r.PID))
 		}
 	}
 	return failed
 }
 
-// signal sends a signal to this very process. One that is gone needs none.
+// signal sends a signal to the recorded process. If it has ended, signal does nothing.
 func (r Record) signal(s syscall.Signal) error {
-	p, err := os.FindProcess(r.PID) // holds a pidfd: from here on, the pid cannot come to mean another process
+	p, err := os.FindProcess(r.PID) // holds a pidfd: a signal cannot reach a later process with this pid
 	if err != nil {
 		return err
 	}
-	defer p.Release() //nolint:errcheck // nothing to do about it
+	defer p.Release() //nolint:errcheck // an error has no consequence
 	if !r.Alive() {
 		return nil
 	}
@@ -130,6 +129,7 @@ func (r Record) signal(s syscall.Signal) error {
 	return nil
 }
 
+// gone reports whether the process ends within the duration.
 func (r Record) gone(within time.Duration) bool {
 	for deadline := time.Now().Add(within); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		if !r.Alive() {
@@ -139,7 +139,7 @@ func (r Record) gone(within time.Duration) bool {
 	return !r.Alive()
 }
 
-// stat reads when a process started and what state it is in.
+// stat reads the start time of a process, in clock ticks since boot, and its state.
 func stat(pid int) (startTicks uint64, state byte, err error) {
 	data, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 	if err != nil {
@@ -148,8 +148,8 @@ func stat(pid int) (startTicks uint64, state byte, err error) {
 	return parseStat(data)
 }
 
-// parseStat reads fields 3 and 22 of /proc/PID/stat. Field 2 is the program's name in parentheses and may itself hold
-// spaces and parentheses, so counting starts after the last one.
+// parseStat reads fields 3 and 22 of /proc/PID/stat. Field 2, the program's name in parentheses, may contain spaces and
+// parentheses, so it counts the fields after the last parenthesis.
 func parseStat(data []byte) (startTicks uint64, state byte, err error) {
 	end := bytes.LastIndexByte(data, ')')
 	if end < 0 {
@@ -166,11 +166,11 @@ func parseStat(data []byte) (startTicks uint64, state byte, err error) {
 	return startTicks, fields[0][0], nil
 }
 
-// bootID tells one boot of the machine from the next, after which pids and start times begin anew.
+// bootID returns an ID of the machine's current boot: pids and start times are unique only within one boot.
 func bootID() (string, error) {
 	data, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
-		return "", fmt.Errorf("telling which boot this is: %w", err)
+		return "", fmt.Errorf("reading the boot ID: %w", err)
 	}
 	return strings.TrimSpace(string(data)), nil
 }

@@ -21,11 +21,11 @@ func TestParseStat(t *testing.T) {
 		wantState byte
 		wantErr   bool
 	}{
-		"a plain name":               {in: "42 (etcd)" + rest, wantTicks: 987654, wantState: 'S'},
-		"a name made to confuse us":  {in: "42 (a) Z 1 (b))" + rest, wantTicks: 987654, wantState: 'S'},
-		"no name":                    {in: "42 etcd S 1", wantErr: true},
-		"cut short":                  {in: "42 (etcd) S 1 2 3", wantErr: true},
-		"a start time without sense": {in: "42 (x) S 1 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 soon 1", wantErr: true},
+		"a plain name":            {in: "42 (etcd)" + rest, wantTicks: 987654, wantState: 'S'},
+		"a name with parentheses": {in: "42 (a) Z 1 (b))" + rest, wantTicks: 987654, wantState: 'S'},
+		"no name":                 {in: "42 etcd S 1", wantErr: true},
+		"cut short":               {in: "42 (etcd) S 1 2 3", wantErr: true},
+		"an invalid start time":   {in: "42 (x) S 1 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 soon 1", wantErr: true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -40,7 +40,7 @@ func TestParseStat(t *testing.T) {
 	}
 }
 
-func TestADaemonIsStartedRememberedAndEnded(t *testing.T) {
+func TestADaemonIsStartedRecordedAndStopped(t *testing.T) {
 	dir := t.TempDir()
 	store := Store{Dir: filepath.Join(dir, "processes")}
 	started, err := store.Run(
@@ -54,33 +54,33 @@ func TestADaemonIsStartedRememberedAndEnded(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = started.Stop() })
 
-	remembered, err := store.Get("stubborn")
+	recorded, err := store.Get("stubborn")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !remembered.Alive() {
-		t.Fatal("the daemon was started, but counts as dead")
+	if !recorded.Alive() {
+		t.Fatal("Alive() = false for a started daemon")
 	}
-	recycled := remembered
+	recycled := recorded
 	recycled.Start--
 	if recycled.Alive() {
-		t.Error("a process that started at another time was taken for ours")
+		t.Error("Alive() = true for a process with another start time")
 	}
-	otherBoot := remembered
+	otherBoot := recorded
 	otherBoot.Boot = "another"
 	if otherBoot.Alive() {
-		t.Error("a process of another boot was taken for ours")
+		t.Error("Alive() = true for a process of another boot")
 	}
 	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		if data, _ := os.ReadFile(filepath.Join(dir, "log")); string(data) == "hello\n" {
 			break
 		}
 	}
-	if err := remembered.Stop(); err != nil {
+	if err := recorded.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	if remembered.Alive() {
-		t.Error("the daemon was stopped, but counts as alive")
+	if recorded.Alive() {
+		t.Error("Alive() = true for a stopped daemon")
 	}
 	if err := store.Forget("stubborn"); err != nil {
 		t.Fatal(err)
@@ -90,18 +90,18 @@ func TestADaemonIsStartedRememberedAndEnded(t *testing.T) {
 	}
 }
 
-func TestFindSeesItself(t *testing.T) {
+func TestFindLeavesOutItself(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	mine := Find(func(args []string) bool { return args[0] == self })
 	if i := slices.IndexFunc(mine, func(r Record) bool { return r.PID == os.Getpid() }); i >= 0 {
-		t.Error("Find returned the process that asked, which would then end itself")
+		t.Error("Find returned the calling process, which would then kill itself")
 	}
 }
 
-// TestEndKillsAllOfThem: and who is gone already is not a failure.
+// TestEndKillsAllOfThem: a process that has ended already is not an error.
 func TestEndKillsAllOfThem(t *testing.T) {
 	dir := t.TempDir()
 	var records []Record
@@ -121,20 +121,20 @@ func TestEndKillsAllOfThem(t *testing.T) {
 	}
 	for _, r := range records {
 		if r.Alive() {
-			t.Errorf("%s was ended, but counts as alive", r.Name)
+			t.Errorf("Alive() = true for the killed process %s", r.Name)
 		}
 	}
 }
 
-// TestNobodyIsInsideWhatIsNoNamespace: a plain file, as after a reboot, and the namespace of the one who asks.
-func TestNobodyIsInsideWhatIsNoNamespace(t *testing.T) {
+// TestInsideReturnsNone for a plain file, which a namespace is after a reboot, and for the namespace of the caller.
+func TestInsideReturnsNone(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "netns")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range []string{file, file + "-missing", "/proc/self/ns/net"} {
 		if found := Inside(path); len(found) != 0 {
-			t.Errorf("%d processes are inside %s, and would be ended", len(found), path)
+			t.Errorf("Inside(%[2]s) returned %[1]d processes, which would be killed", len(found), path)
 		}
 	}
 }

@@ -16,10 +16,10 @@ import (
 	"slices"
 )
 
-// Store keeps one record per daemon, in one file each: a crash can damage one of them at most.
+// Store keeps the record of each daemon in its own file, so that a crash damages at most one record.
 type Store struct{ Dir string }
 
-// Run starts a daemon and remembers it.
+// Run starts a daemon and writes its record.
 func (s Store) Run(spec Spec) (Record, error) {
 	r, err := Start(spec)
 	if err != nil {
@@ -33,13 +33,13 @@ func (s Store) Run(spec Spec) (Record, error) {
 		return Record{}, errors.Join(err, r.Stop())
 	}
 	if err := os.WriteFile(s.file(r.Name), append(data, '\n'), 0o644); err != nil {
-		// A daemon that no one remembers is never ended.
-		return Record{}, errors.Join(fmt.Errorf("writing down %s: %w", r.Name, err), r.Stop())
+		// Without a record, `lab down` would not stop it.
+		return Record{}, errors.Join(fmt.Errorf("writing the record of %s: %w", r.Name, err), r.Stop())
 	}
 	return r, nil
 }
 
-// List returns the remembered daemons, oldest first. What cannot be read is left out: the sweep finds such processes.
+// List returns the records, oldest first, without damaged ones: Node.Down finds such processes by their arguments.
 func (s Store) List() ([]Record, error) {
 	files, err := os.ReadDir(s.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -65,7 +65,7 @@ func (s Store) List() ([]Record, error) {
 	return records, nil
 }
 
-// Get returns one remembered daemon.
+// Get returns the record of one daemon.
 func (s Store) Get(name string) (Record, error) {
 	records, err := s.List()
 	if err != nil {
@@ -79,10 +79,10 @@ func (s Store) Get(name string) (Record, error) {
 	return Record{}, fmt.Errorf("the lab has no process %q: `lab status` lists them", name)
 }
 
-// Forget drops the record of a daemon that was stopped.
+// Forget removes the record of a stopped daemon.
 func (s Store) Forget(name string) error {
 	if err := os.Remove(s.file(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("forgetting %s: %w", name, err)
+		return fmt.Errorf("removing the record of %s: %w", name, err)
 	}
 	return nil
 }

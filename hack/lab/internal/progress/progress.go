@@ -1,9 +1,8 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package progress prints one line per step, in a form that reads well on a terminal and in a log: a step reports what
-// it does when it starts, repeats itself every half minute while it runs, and reports how long it took when it is
-// done.
+// Package progress prints the steps of a command, one per line, for a terminal or a log. A step prints a line when it
+// starts, every 30 s while it runs, and when it ends, with its duration.
 package progress
 
 import (
@@ -13,10 +12,10 @@ import (
 	"time"
 )
 
-// heartbeat keeps CI systems, which end a job that is silent for minutes, and people from giving up on a long step.
+// heartbeat is the time between two lines of a step. CI systems cancel a job without output for minutes.
 const heartbeat = 30 * time.Second
 
-// Reporter numbers the steps of one run. Steps may run at the same time: lines never mix.
+// Reporter numbers the steps of one command and prints their lines. Steps may run in parallel.
 type Reporter struct {
 	mu      sync.Mutex
 	out     io.Writer
@@ -25,12 +24,12 @@ type Reporter struct {
 	begin   time.Time
 }
 
-// New returns a reporter of total steps that writes to out.
+// New returns a reporter for the given number of steps that writes to out.
 func New(out io.Writer, total int) *Reporter {
 	return &Reporter{out: out, total: total, begin: time.Now()}
 }
 
-// Step is one numbered line of work.
+// Step is one numbered step.
 type Step struct {
 	r      *Reporter
 	number int
@@ -39,7 +38,7 @@ type Step struct {
 	stop   chan struct{}
 }
 
-// Start announces a step that takes a while.
+// Start starts a step and its heartbeat.
 func (r *Reporter) Start(name, doing string) *Step {
 	s := r.step(name)
 	s.line(doing + " ...")
@@ -47,7 +46,7 @@ func (r *Reporter) Start(name, doing string) *Step {
 	return s
 }
 
-// Skip announces a step that needs no work, and why.
+// Skip prints a step that needs no work, with the reason.
 func (r *Reporter) Skip(name, why string) {
 	s := r.step(name)
 	s.line(why)
@@ -61,7 +60,7 @@ func (r *Reporter) Note(format string, args ...any) {
 	fmt.Fprintf(r.out, format+"\n", args...)
 }
 
-// Total prints what was achieved and the time since the reporter was made.
+// Total prints the result of the command and the time since New.
 func (r *Reporter) Total(what string) {
 	r.Note("%s (%s)", what, Round(time.Since(r.begin)))
 }
@@ -73,13 +72,13 @@ func (r *Reporter) step(name string) *Step {
 	return &Step{r: r, number: r.started, name: name, begin: time.Now(), stop: make(chan struct{})}
 }
 
-// Done ends the step.
+// Done ends the step and prints its duration.
 func (s *Step) Done(what string) {
 	close(s.stop)
 	s.line(fmt.Sprintf("%s in %s", what, Round(time.Since(s.begin))))
 }
 
-// Fail ends the step; the error itself is reported by whoever gets it.
+// Fail ends the step as failed. The caller reports the error.
 func (s *Step) Fail() {
 	close(s.stop)
 	s.line(fmt.Sprintf("failed after %s", Round(time.Since(s.begin))))
@@ -103,7 +102,7 @@ func (s *Step) line(text string) {
 	s.r.Note("[%*d/%d] %-24s %s", width, s.number, s.r.total, s.name, text)
 }
 
-// Round shortens a duration for people: tenths below ten seconds, whole seconds above.
+// Round rounds a duration to tenths of a second below 10 s, otherwise to seconds.
 func Round(d time.Duration) time.Duration {
 	if d < 10*time.Second {
 		return d.Round(100 * time.Millisecond)

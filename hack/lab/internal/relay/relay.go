@@ -1,7 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package relay copies TCP connections from one place to another: from the machine's loopback into the lab's namespace.
+// Package relay forwards TCP connections from the machine's loopback into the lab's network namespace.
 package relay
 
 import (
@@ -15,14 +15,14 @@ import (
 	"time"
 )
 
-// Dialer opens the far side of a connection.
+// Dialer opens the target's side of a connection.
 type Dialer func(ctx context.Context) (net.Conn, error)
 
-// dialTimeout is short: both ends are on this machine, so what does not answer at once is not there.
+// dialTimeout is short, because the target is on this machine.
 const dialTimeout = 5 * time.Second
 
-// Serve accepts connections until ctx ends and copies each to a new one from dial. A far side that does not answer
-// closes the near side and is reported on stderr, which is the daemon's log; the relay goes on.
+// Serve accepts connections until ctx ends and forwards each to a new one from dial. If dial fails, Serve closes the
+// accepted connection, prints the error to stderr, which is the daemon's log, and continues.
 func Serve(ctx context.Context, listener net.Listener, dial Dialer) error {
 	stop := context.AfterFunc(ctx, func() { listener.Close() })
 	defer stop()
@@ -37,7 +37,7 @@ func Serve(ctx context.Context, listener net.Listener, dial Dialer) error {
 			if errors.Is(err, net.ErrClosed) {
 				return err
 			}
-			time.Sleep(10 * time.Millisecond) // out of file descriptors, most likely: wait for some to be closed
+			time.Sleep(10 * time.Millisecond) // probably out of file descriptors: wait until some are closed
 			continue
 		}
 		open.Go(func() {
@@ -54,7 +54,7 @@ func connect(ctx context.Context, near net.Conn, dial Dialer) error {
 	far, err := dial(dialCtx)
 	cancel()
 	if err != nil {
-		return fmt.Errorf("connecting %s to the far side: %w", near.RemoteAddr(), err)
+		return fmt.Errorf("connecting %s to the target: %w", near.RemoteAddr(), err)
 	}
 	defer far.Close()
 	stop := context.AfterFunc(ctx, func() { near.Close(); far.Close() })
@@ -66,10 +66,10 @@ func connect(ctx context.Context, near net.Conn, dial Dialer) error {
 	return nil
 }
 
-// copyHalf copies one direction and passes the end of the stream on, so that a half-closed connection stays
-// half-closed: `kubectl exec` with piped input depends on it.
+// copyHalf copies one direction and then closes it in the target, so that half-closed connections remain half-closed:
+// `kubectl exec` with piped input depends on it.
 func copyHalf(to, from net.Conn) {
-	_, _ = io.Copy(to, from) // an error is the other side's end, and ends this one too
+	_, _ = io.Copy(to, from) // an error ends this direction, as the end of the stream does
 	if tcp, ok := to.(*net.TCPConn); ok {
 		_ = tcp.CloseWrite()
 		return

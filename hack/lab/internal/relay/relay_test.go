@@ -19,7 +19,7 @@ func TestServeCopiesBothWaysAndKeepsHalfClosedConnections(t *testing.T) {
 			return
 		}
 		defer conn.Close()
-		data, _ := io.ReadAll(conn) // returns only once our side has said that it is done
+		data, _ := io.ReadAll(conn) // returns when the other side has closed its half
 		_, _ = conn.Write(append(data, '!'))
 	}()
 	near := serve(t, func(ctx context.Context) (net.Conn, error) {
@@ -38,8 +38,8 @@ func TestServeCopiesBothWaysAndKeepsHalfClosedConnections(t *testing.T) {
 	}
 }
 
-func TestAFarSideThatIsNotThereClosesTheNearSide(t *testing.T) {
-	near := serve(t, func(context.Context) (net.Conn, error) { return nil, errors.New("nobody home") })
+func TestFailedDialClosesTheConnection(t *testing.T) {
+	near := serve(t, func(context.Context) (net.Conn, error) { return nil, errors.New("refused") })
 	if got, err := io.ReadAll(near); err != nil || len(got) != 0 {
 		t.Errorf("got %q, %v; want the end of the stream", got, err)
 	}

@@ -1,9 +1,9 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sbom reports what a Go program is made of, as a CycloneDX document. It reads what the
-// linker wrote into the program itself, so it cannot name modules that are only in a go.mod. Equal files give equal
-// documents: no time of writing, no random serial number.
+// Package sbom lists the modules of a Go program as a CycloneDX document. It reads what the linker wrote into the
+// program, so it does not list modules that are only in a go.mod. Equal files give equal documents: they have no time
+// and no serial number.
 package sbom
 
 import (
@@ -21,7 +21,8 @@ import (
 	cdx "github.com/CycloneDX/cyclonedx-go"
 )
 
-// Binary describes a Go program. The version is that of its main module, which the linker does not know outside of git.
+// Binary returns the document for a Go program. version is that of its main module: outside of git, the linker does not
+// know it.
 func Binary(file, version string) (*cdx.BOM, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -29,7 +30,7 @@ func Binary(file, version string) (*cdx.BOM, error) {
 	}
 	program, parts, err := describe(filepath.Base(file), version, content)
 	if err != nil {
-		return nil, fmt.Errorf("reading what %s is built from: %w", file, err)
+		return nil, fmt.Errorf("reading the modules of %s: %w", file, err)
 	}
 	bom := cdx.NewBOM()
 	bom.Metadata = &cdx.Metadata{Component: &program}
@@ -38,8 +39,8 @@ func Binary(file, version string) (*cdx.BOM, error) {
 	return bom, nil
 }
 
-// describe is the program and the modules that are linked into it, Go's own library among them. Which of them needs
-// which other is not told.
+// describe returns the program and the modules that are linked into it, including Go's standard library. Which module
+// needs which is unknown.
 func describe(name, version string, content []byte) (program cdx.Component, parts []cdx.Component, err error) {
 	info, err := buildinfo.Read(bytes.NewReader(content))
 	if err != nil {
@@ -67,12 +68,12 @@ func describe(name, version string, content []byte) (program cdx.Component, part
 }
 
 func module(path, version string) cdx.Component {
-	// The + of +incompatible stands for a space in some readers of URLs.
+	// Some parsers of URLs read the + of +incompatible as a space.
 	purl := "pkg:golang/" + path + "@" + strings.ReplaceAll(version, "+", "%2B")
 	return cdx.Component{BOMRef: purl, Type: cdx.ComponentTypeLibrary, Name: path, Version: version, PackageURL: purl}
 }
 
-// sum is the checksum of go.sum: a SHA-256 over the digests of a module's files.
+// sum decodes a checksum of go.sum, which is a SHA-256 of the digests of a module's files.
 func sum(h1 string) (*[]cdx.Hash, error) {
 	if h1 == "" {
 		return nil, nil // a module in a folder
@@ -97,7 +98,7 @@ func refs(parts []cdx.Component) *[]string {
 	return &names
 }
 
-// Write writes a document for people and programs.
+// Write writes the document as indented JSON.
 func Write(w io.Writer, bom *cdx.BOM) error {
 	return cdx.NewBOMEncoder(w, cdx.BOMFileFormatJSON).SetPretty(true).SetEscapeHTML(false).Encode(bom)
 }

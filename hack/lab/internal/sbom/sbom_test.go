@@ -16,8 +16,7 @@ import (
 	cdx "github.com/CycloneDX/cyclonedx-go"
 )
 
-// TestBinaryNamesWhatGoVersionMNames builds the lab itself as the manager is built, and asks the go command what is in
-// it.
+// TestBinaryNamesWhatGoVersionMNames builds the lab with the flags of the manager and compares with `go version -m`.
 func TestBinaryNamesWhatGoVersionMNames(t *testing.T) {
 	binary := filepath.Join(t.TempDir(), "lab")
 	run(t, "go", "build", "-C", "../..", "-trimpath", "-buildvcs=false", "-o", binary, ".")
@@ -33,11 +32,11 @@ func TestBinaryNamesWhatGoVersionMNames(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	if got := alone.Metadata.Component.PackageURL; got != "pkg:golang/github.com/memfit/memfit/hack/lab@v1" {
-		t.Errorf("the program is called %s", got)
+		t.Errorf("the program has the package URL %s", got)
 	}
 }
 
-// TestEqualFilesGiveEqualDocuments, and a document reports nothing of when and where it was made.
+// TestEqualFilesGiveEqualDocuments: a document has no time, serial number or path of its creation.
 func TestEqualFilesGiveEqualDocuments(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -64,16 +63,16 @@ func TestEqualFilesGiveEqualDocuments(t *testing.T) {
 		texts[i] = text.String()
 	}
 	if texts[0] != texts[1] {
-		t.Error("two documents about the same program differ")
+		t.Error("two documents for equal files differ")
 	}
 	for _, word := range []string{`"timestamp"`, `"serialNumber"`, os.TempDir()} {
 		if strings.Contains(texts[0], word) {
-			t.Errorf("the document holds %s", word)
+			t.Errorf("the document contains %s", word)
 		}
 	}
 }
 
-func TestWhatIsNoGoProgramIsRefused(t *testing.T) {
+func TestBinaryRefusesOtherFiles(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "script")
 	if err := os.WriteFile(file, []byte("#!/bin/sh\n"), 0o700); err != nil {
 		t.Fatal(err)
@@ -94,7 +93,7 @@ func run(t *testing.T, name string, args ...string) string {
 	return string(out)
 }
 
-// modules reads what go version -m prints: "FILE: go1.26.8", then lines like "dep PATH VERSION SUM".
+// modules parses the output of go version -m: "FILE: go1.26.8", then lines like "dep PATH VERSION SUM".
 func modules(printed string) []string {
 	found := map[string]bool{}
 	for line := range strings.Lines(printed) {

@@ -18,16 +18,16 @@ import (
 	"github.com/memfit/memfit/hack/lab/internal/run"
 )
 
-// keyring has the keys of Debian's archive, of every Debian since 11.
+// keyring is the file with the keys of Debian's archive since Debian 11.
 const keyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
-// archive asks Debian's archive for packages of one suite, with lists of its own: nothing of it is seen by the
-// machine's apt, and nothing is installed. apt checks the signature of the index, and packages against the index.
+// archive downloads packages of one suite of Debian's archive. It has its own package lists, so the machine's apt is
+// not changed, and it installs nothing. apt checks the signature of the index, and packages against the index.
 type archive struct {
-	dir string
+	dir string // apt's configuration, lists and cache
 }
 
-// openArchive reads the archive's index from where the machine gets its own packages.
+// openArchive downloads the index of the suite from the site into dir.
 func openArchive(ctx context.Context, site, suite, dir string) (*archive, error) {
 	a := &archive{dir: dir}
 	for _, sub := range []string{"lists/partial", "archives/partial"} {
@@ -55,7 +55,7 @@ APT::Sandbox::User "root";
 	return a, err
 }
 
-// findSite asks apt where it gets Debian's own packages from. It knows only after the lists were fetched once.
+// findSite returns the site from which the machine's apt gets Debian's packages. apt knows it once it has lists.
 func findSite(ctx context.Context) (site string, err error) {
 	err = machine.WithLists(ctx, func() error {
 		out, err := run.Output(exec.CommandContext(
@@ -74,7 +74,8 @@ func findSite(ctx context.Context) (site string, err error) {
 	return site, err
 }
 
-// find looks for sources in one suite after the other, and reports why they are not the pinned ones.
+// find returns the sources of the first suite that has any, and the archive to download them from. If they are not the
+// wanted ones, why is a sentence that explains it.
 func find(ctx context.Context, want Source, dir string) (a *archive, found Source, why string, err error) {
 	site, err := findSite(ctx)
 	if err != nil {
@@ -88,12 +89,12 @@ func find(ctx context.Context, want Source, dir string) (a *archive, found Sourc
 		if err == nil {
 			return a, found, why, nil
 		}
-		failed = errors.Join(failed, fmt.Errorf("looking in %s: %w", suite, err))
+		failed = errors.Join(failed, fmt.Errorf("searching %s: %w", suite, err))
 	}
 	return nil, Source{}, "", failed
 }
 
-// resolve finds the sources to take, and reports why they are not the pinned ones.
+// resolve chooses sources of the suite and returns them with their checksum, and why they are not the wanted ones.
 func (a *archive) resolve(ctx context.Context, want Source) (Source, string, error) {
 	names, err := a.run(ctx, "apt-cache", "pkgnames", packagePrefix)
 	if err != nil {
@@ -114,7 +115,7 @@ func (a *archive) resolve(ctx context.Context, want Source) (Source, string, err
 	return found, why, err
 }
 
-// download fetches a package into dir and returns its file.
+// download downloads a package into dir and returns its file.
 func (a *archive) download(ctx context.Context, s Source, dir string) (string, error) {
 	cmd := a.command(ctx, "apt-get", "download", "--quiet", s.Package+"="+s.Version)
 	cmd.Dir = dir
@@ -123,7 +124,7 @@ func (a *archive) download(ctx context.Context, s Source, dir string) (string, e
 	}
 	files, err := filepath.Glob(filepath.Join(dir, s.Package+"_*.deb"))
 	if err != nil || len(files) != 1 {
-		return "", fmt.Errorf("apt-get download of %s left %d files in %s", s.Package, len(files), dir)
+		return "", fmt.Errorf("apt-get download of %s wrote %d files to %s, want 1", s.Package, len(files), dir)
 	}
 	return files[0], nil
 }

@@ -19,77 +19,77 @@ import (
 	"github.com/memfit/memfit/hack/lab/internal/run"
 )
 
-// Memory is what a guest has at most; the host gives what is touched. It is more than the largest limit of a pod of
-// make articles, 4 GiB: of a limit above what the node has, a runtime sees nothing.
+// Memory is the memory of a guest, in bytes. The host allocates only pages that the guest uses. It is more than 4 GiB,
+// the largest limit in `make articles`, because a runtime ignores a limit above the memory of its node.
 const Memory = 5 << 30
 
-// Boot is how a guest is started.
+// Boot holds the parameters to start a guest.
 type Boot struct {
-	Kernel string
-	Disk   string // written to
-	Swap   string // a file that becomes the swap device; empty: none
+	Kernel string // the kernel's file
+	Disk   string // the file of the root disk, which the guest writes to
+	Swap   string // the file of the swap device; empty: none
 	Share  Share
-	Memory string // a directory of [MountMemory]
-	Run    string // the kernel's own files: its pid, the socket of its console
-	Device string // the network device that is the guest's; empty: no network
+	Memory string // the directory for the guest's memory, from [MountMemory]
+	Run    string // the directory for the kernel's pid file and the socket of its console
+	Device string // the guest's network device on the machine; empty: no network
 }
 
-// Args is the command line of the kernel.
+// Args returns the command line of the kernel.
 func (b Boot) Args() []string {
 	args := []string{
 		fmt.Sprintf("mem=%dM", Memory>>20),
-		// System calls of the guest are caught by seccomp instead of ptrace: starting a program takes half as long.
+		// Intercept the guest's system calls by seccomp instead of ptrace: programs start in half the time.
 		"seccomp=on",
-		// Images are imported three times as fast as with two processors.
+		// With one processor, images are imported three times as fast as with two.
 		"ncpus=1",
 		"ubd0=" + b.Disk, "root=/dev/ubda", "rw", "init=/init",
 		"hostfs=" + string(b.Share),
 		"uml_dir=" + b.Run + "/", "umid=node",
 		"con=null", "con0=null,fd:1", "con1=null",
-		// A kernel that panics ends, so that it is noticed.
+		// End after a panic, so that the panic is noticed.
 		"panic=-1", "noreboot",
 	}
 	if b.Swap != "" {
 		args = append(args, "ubd1="+b.Swap)
 	}
 	if b.Device != "" {
-		// Raw packets of one end of a veth pair. A tap device crashes a kernel with CONFIG_SMP.
+		// Send raw packets through one end of a veth pair: a tap device crashes a kernel with CONFIG_SMP.
 		args = append(args, "vec0:transport=raw,ifname="+b.Device+",depth=128")
 	}
 	return args
 }
 
-// Env is the environment of the kernel: it keeps the guest's memory in a file, which it maps as code, too.
+// Env returns the environment of the kernel. It stores the guest's memory in a file in TMPDIR.
 func (b Boot) Env() []string { return []string{"TMPDIR=" + b.Memory, "HOME=" + b.Run} }
 
-// MountMemory makes a directory that holds the guest's memory: a tmpfs, because a file on a disk would be written to
-// it, that programs may be run from.
+// MountMemory mounts a tmpfs for the guest's memory on dir, so that the memory is not written to a disk. It is mounted
+// without noexec, because the kernel maps the memory as code, too.
 func MountMemory(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	const room = Memory + 512<<20 // and what the kernel keeps beside it
-	err := unix.Mount("memfit-lab", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, fmt.Sprintf("size=%d,mode=0700", room))
+	const size = Memory + 512<<20 // and other files of the kernel
+	err := unix.Mount("memfit-lab", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, fmt.Sprintf("size=%d,mode=0700", size))
 	if err != nil {
 		return fmt.Errorf("mounting the node's memory: %w", err)
 	}
 	return nil
 }
 
-// UnmountMemory gives the memory back.
+// UnmountMemory unmounts and removes dir. A missing mount is not an error.
 func UnmountMemory(dir string) error {
 	err := unix.Unmount(dir, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW)
 	// EINVAL: nothing is mounted there
 	if err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOENT) {
 		return fmt.Errorf("unmounting the node's memory: %w", err)
 	}
-	return removed(os.Remove(dir))
+	return ignoreMissing(os.Remove(dir))
 }
 
-// SwapSize is the node's swap device: a container gets its share of it, by its request.
+// SwapSize is the size of the node's swap device, in bytes. A container's share of it depends on its request.
 const SwapSize = 1 << 30
 
-// MakeSparse makes a file of zeros that takes no space until it is written.
+// MakeSparse creates a file of size zero bytes that takes no disk space until it is written.
 func MakeSparse(path string, size int64) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -102,12 +102,12 @@ func MakeSparse(path string, size int64) error {
 	return f.Close()
 }
 
-// CopyDisk copies a disk image; what is empty in it takes no space in the copy either.
+// CopyDisk copies a disk image and keeps it sparse.
 func CopyDisk(from, to string) error {
 	return run.Quiet(exec.Command("cp", "--sparse=always", "--reflink=auto", from, to))
 }
 
-// linkOrCopy gives a file another name, or copies it when the other name is on another disk.
+// linkOrCopy makes a hard link to a file, or copies it to another disk.
 func linkOrCopy(from, to string) error {
 	from, err := filepath.EvalSymlinks(from)
 	if err != nil {

@@ -18,8 +18,7 @@ import (
 	"github.com/memfit/memfit/hack/lab/internal/flock"
 )
 
-// TestArgs holds what was learned the hard way: without any of these the guest is slow, crashes, or sees all files of
-// the machine.
+// TestArgs: without each of these arguments, the guest is slow, crashes, or has access to all files of the machine.
 func TestArgs(t *testing.T) {
 	args := Boot{Disk: "/s/disk", Share: "/s/share", Run: "/r", Device: "dev0"}.Args()
 	for _, want := range []string{
@@ -37,7 +36,7 @@ func TestArgs(t *testing.T) {
 	}
 }
 
-// guest answers one command as files/node-init does.
+// guest writes the result of one command as files/node-init does.
 func guest(t *testing.T, s Share, code string) {
 	t.Helper()
 	for {
@@ -78,7 +77,7 @@ func TestRun(t *testing.T) {
 		t.Errorf("a command that fails: %q, %v", out, err)
 	}
 	if _, err := s.Run(t.Context(), func() bool { return false }, "true"); err == nil {
-		t.Error("a dead guest answered")
+		t.Error("a dead guest: no error")
 	}
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -86,7 +85,7 @@ func TestRun(t *testing.T) {
 		t.Errorf("a guest that hangs: %v", err)
 	}
 	if left, _ := filepath.Glob(s.path("commands", "*")); len(left) > 0 {
-		t.Errorf("commands leave %q", left)
+		t.Errorf("files of commands are left: %q", left)
 	}
 }
 
@@ -107,7 +106,7 @@ func TestSeedNameFollowsItsContent(t *testing.T) {
 		"another kernel":     func(r *SeedRequest) { r.Kernel = "/k2" },
 		"other programs":     func(r *SeedRequest) { r.Programs = "/p2" },
 		"another image":      func(r *SeedRequest) { r.Images = []string{"/a", "/b2"} },
-		"an image less":      func(r *SeedRequest) { r.Images = []string{"/a"} },
+		"one image less":     func(r *SeedRequest) { r.Images = []string{"/a"} },
 		"other settings":     func(r *SeedRequest) { r.Config = map[string][]byte{"c": []byte("2")} },
 		"settings elsewhere": func(r *SeedRequest) { r.Config = map[string][]byte{"d": []byte("1")} },
 	} {
@@ -125,11 +124,11 @@ func TestSeedNameFollowsItsContent(t *testing.T) {
 	elsewhere := usual()
 	elsewhere.Share, elsewhere.Memory, elsewhere.Run = "/share2", "/m2", "/r2"
 	if name, err := seedName(elsewhere, busybox); err != nil || seen[name] != "as it is" {
-		t.Errorf("the lab that makes it must not matter: %v", err)
+		t.Errorf("the name depends on the lab that makes the disk: %v", err)
 	}
 }
 
-// TestEndOrphans: a process that a cut off build left goes with the build's files, and a build that goes on stays.
+// TestEndOrphans: processes and files of an interrupted build are removed, and a running build is not changed.
 func TestEndOrphans(t *testing.T) {
 	store := t.TempDir()
 	orphaned, err := workDir(filepath.Join(store, "a"))
@@ -157,12 +156,12 @@ func TestEndOrphans(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := <-ended; err == nil {
-		t.Error("the compiler was not ended")
+		t.Error("the compiler was not killed")
 	}
 	if _, err := os.Stat(orphaned); err == nil {
-		t.Error("the files of the cut off build stay")
+		t.Error("the files of the interrupted build are not removed")
 	}
 	if _, err := os.Stat(going); err != nil {
-		t.Errorf("the build that goes on: %v", err)
+		t.Errorf("the running build: %v", err)
 	}
 }

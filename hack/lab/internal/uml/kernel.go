@@ -29,39 +29,39 @@ import (
 	"github.com/memfit/memfit/hack/lab/internal/run"
 )
 
-// config is what the kernel must have; `make olddefconfig` fills in the rest.
+// config has the required options of the kernel. `make olddefconfig` sets the others.
 //
 //go:embed files/uml.config
 var config []byte
 
-// Needs lists what building the kernel and the disk uses of the machine.
+// Needs returns the programs and files that the builds of the kernel and the disk need.
 func Needs() []machine.Need {
 	return []machine.Need{
 		{Package: "make", Why: "builds the kernel of the node with cgroup v2", Present: machine.Command("make")},
 		{Package: "gcc", Why: "compiles the kernel", Present: machine.Command("gcc")},
-		{Package: "libc6-dev", Why: "the kernel is linked as a program", Present: machine.File("/usr/include/stdlib.h")},
+		{Package: "libc6-dev", Why: "has the C library of the kernel", Present: machine.File("/usr/include/stdlib.h")},
 		{Package: "flex", Why: "reads the kernel's configuration", Present: machine.Command("flex")},
 		{Package: "bison", Why: "reads the kernel's configuration", Present: machine.Command("bison")},
 		{Package: "bc", Why: "computes constants of the kernel", Present: machine.Command("bc")},
 		{Package: "xz-utils", Why: "unpacks the kernel's sources", Present: machine.Command("xz")},
 		{Package: "e2fsprogs", Why: "makes the node's disk", Present: machine.Command("mke2fs")},
-		{Package: "debian-archive-keyring", Why: "checks who signed the sources", Present: machine.File(keyring)},
+		{Package: "debian-archive-keyring", Why: "has the keys to verify the sources", Present: machine.File(keyring)},
 	}
 }
 
-// Builder builds kernels and disks into a store.
+// Builder builds kernels and disks into a cache.
 type Builder struct {
-	Store  string // the cache
+	Store  string // the directory of the cache
 	Report *progress.Reporter
 }
 
-// recipe is part of every cache key: raise it when the way a kernel or a disk is made changes.
+// recipe is part of every cache key. Raise it when kernels or disks are built differently.
 const recipe = 1
 
-// Kernel returns the kernel's file, which it builds unless the store has it: about ten minutes on two cores.
+// Kernel returns the kernel's file. If the cache lacks it, Kernel builds it, in about ten minutes on two cores.
 //
-// The entry is named by the pins, not by what came of them: a kernel that was built of other sources, because the
-// archive had dropped the pinned ones, is kept like any other.
+// The cache key has the pinned version, also if the kernel was built from other sources, because the archive no longer
+// had the pinned ones.
 func (b *Builder) Kernel(ctx context.Context) (string, error) {
 	entry := filepath.Join(b.Store, "kernel-"+key(runtime.GOARCH, pinned.Package, pinned.Version, string(config)))
 	if err := os.MkdirAll(entry, 0o755); err != nil {
@@ -86,7 +86,7 @@ func (b *Builder) Kernel(ctx context.Context) (string, error) {
 	return path, nil
 }
 
-// buildSpace is what the sources and what is compiled of them take while a kernel is built, rounded up.
+// buildSpace is the disk space that the build of a kernel takes, in bytes, rounded up.
 const buildSpace = 4 << 30
 
 func (b *Builder) buildKernel(ctx context.Context, path string) error {
@@ -107,18 +107,18 @@ func (b *Builder) buildKernel(ctx context.Context, path string) error {
 	return nil
 }
 
-// kernelBuild is one build on its way.
+// kernelBuild is the state of one build.
 type kernelBuild struct {
 	*Builder
 
-	work   string // removed when the build ends
-	out    string
+	work   string // a directory that is removed when the build ends
+	out    string // the kernel's file
 	source Source
-	deb    string
-	tree   string // the unpacked sources
+	deb    string // the file of the package
+	tree   string // the directory of the unpacked sources
 }
 
-// fetch finds the package of sources and checks it. It stays in the store: the archive may not have it the next time.
+// fetch downloads the package of sources and checks it. The cache keeps it, because the archive may drop it.
 func (k *kernelBuild) fetch(ctx context.Context) error {
 	debs := filepath.Join(k.Store, "debs")
 	if err := os.MkdirAll(debs, 0o755); err != nil {
@@ -142,7 +142,7 @@ func (k *kernelBuild) fetch(ctx context.Context) error {
 		return err
 	}
 	if !matches(fetched, k.source.SHA256) {
-		return fmt.Errorf("%s %s has another checksum than %s: it is not what was pinned and tested",
+		return fmt.Errorf("%s %s does not have the checksum %s",
 			k.source.Package, k.source.Version, k.source.SHA256)
 	}
 	k.deb = kept(k.source)
@@ -155,7 +155,7 @@ func (k *kernelBuild) unpack(ctx context.Context) error {
 	}
 	archives, err := filepath.Glob(filepath.Join(k.work, "deb/usr/src/linux-source-*.tar.xz"))
 	if err != nil || len(archives) != 1 {
-		return fmt.Errorf("%s holds %d archives of sources instead of one", k.source.Package, len(archives))
+		return fmt.Errorf("%s has %d archives of sources, want 1", k.source.Package, len(archives))
 	}
 	k.tree = filepath.Join(k.work, "linux")
 	if err := os.Mkdir(k.tree, 0o755); err != nil {
@@ -164,8 +164,7 @@ func (k *kernelBuild) unpack(ctx context.Context) error {
 	return run.Quiet(exec.CommandContext(ctx, "tar", "-xf", archives[0], "-C", k.tree, "--strip-components=1"))
 }
 
-// compile builds the kernel. What the configuration asks for and the sources do not have any more is told before
-// minutes go into compiling.
+// compile builds the kernel. Before, it checks that the sources support all options of the configuration.
 func (k *kernelBuild) compile(ctx context.Context) error {
 	path := filepath.Join(k.tree, ".config")
 	if err := os.WriteFile(path, config, 0o644); err != nil {
@@ -179,7 +178,7 @@ func (k *kernelBuild) compile(ctx context.Context) error {
 		return err
 	}
 	if lost := lostOptions(config, got); len(lost) > 0 {
-		return fmt.Errorf("%s %s does not take these options of our configuration: %s",
+		return fmt.Errorf("%s %s does not support these options of internal/uml/files/uml.config: %s",
 			k.source.Package, k.source.Version, strings.Join(lost, ", "))
 	}
 	return k.make(ctx, fmt.Sprintf("-j%d", runtime.NumCPU()), "linux")
@@ -187,16 +186,16 @@ func (k *kernelBuild) compile(ctx context.Context) error {
 
 func (k *kernelBuild) make(ctx context.Context, args ...string) error {
 	cmd := exec.CommandContext(ctx, "make", append([]string{"ARCH=um", "-C", k.tree}, args...)...)
-	// The same sources give the same kernel, whoever builds it when and where.
+	// Equal sources give equal kernels.
 	cmd.Env = append(os.Environ(), "LC_ALL=C", "MAKEFLAGS=",
 		"KBUILD_BUILD_USER=memfit", "KBUILD_BUILD_HOST=lab", "KBUILD_BUILD_TIMESTAMP=2026-01-01")
-	// Asked to end, make ends its compilers, too; killed, it leaves them running.
+	// After SIGTERM, make ends its compilers; after SIGKILL, they keep running.
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second
 	return run.Quiet(cmd)
 }
 
-// install puts the kernel into the store without its symbols, 10 MB instead of 100, and starts it to see that it runs.
+// install writes the kernel to the cache without its symbols (10 MB instead of 100), after it checked that it starts.
 func (k *kernelBuild) install(ctx context.Context) error {
 	fresh := k.out + ".new"
 	strip := exec.CommandContext(ctx, "strip", "-o", fresh, filepath.Join(k.tree, "linux"))
@@ -209,11 +208,11 @@ func (k *kernelBuild) install(ctx context.Context) error {
 	return os.Rename(fresh, k.out)
 }
 
-// lostOptions are those that were asked for and did not get into the configuration that is built.
-func lostOptions(asked, got []byte) []string {
+// lostOptions returns the requested options that are missing in the effective configuration.
+func lostOptions(requested, got []byte) []string {
 	var lost []string
 	have := strings.Split(string(got), "\n")
-	for line := range strings.Lines(string(asked)) {
+	for line := range strings.Lines(string(requested)) {
 		if line = strings.TrimSpace(line); strings.HasPrefix(line, "CONFIG_") && !slices.Contains(have, line) {
 			lost = append(lost, line)
 		}
@@ -221,7 +220,7 @@ func lostOptions(asked, got []byte) []string {
 	return lost
 }
 
-// key hashes what a file in the store is made of.
+// key returns a hash of the inputs of a file in the cache, for its name.
 func key(parts ...string) string {
 	h := sha256.New()
 	fmt.Fprintln(h, recipe)
@@ -231,7 +230,7 @@ func key(parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil))[:16]
 }
 
-// matches reports whether the file is there and has this checksum.
+// matches reports whether the file exists and has this SHA-256.
 func matches(path, sum string) bool {
 	got, err := fileSHA256(path)
 	return err == nil && got == sum
@@ -250,8 +249,8 @@ func fileSHA256(path string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// removed is nil also when there was nothing to remove.
-func removed(err error) error {
+// ignoreMissing returns err, or nil if the file did not exist.
+func ignoreMissing(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

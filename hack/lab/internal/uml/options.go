@@ -11,23 +11,23 @@ import (
 	"strings"
 )
 
-// Variants are settings of the node that change what the kernel does with memory. All are off unless asked for, as in
+// Variants are settings of the node that change how its kernel manages memory. By default all are off, as in
 // Kubernetes.
 type Variants struct {
 	// SingleProcessOOMKill leaves memory.oom.group at 0: a kill takes one process instead of the whole container.
 	SingleProcessOOMKill bool `json:"singleProcessOOMKill,omitempty"`
-	// Swap gives the node a swap device, and containers their share of it (LimitedSwap).
+	// Swap adds a swap device to the node. Containers may use a share of it (LimitedSwap).
 	Swap bool `json:"swap,omitempty"`
 	// MemoryQoS sets memory.high between request and limit, so that a container is slowed down before it is killed.
 	MemoryQoS bool `json:"memoryQoS,omitempty"`
 }
 
-// variantNames are what people write, in the order in which the names are listed.
+// variantNames are the names of the variants in the order of fields.
 var variantNames = []string{"single-process-oom-kill", "swap", "memory-qos"}
 
 func (v *Variants) fields() []*bool { return []*bool{&v.SingleProcessOOMKill, &v.Swap, &v.MemoryQoS} }
 
-// ParseVariants reads a list of names separated by commas. An empty list is the plain node.
+// ParseVariants parses a comma-separated list of names. An empty list means no variants.
 func ParseVariants(list string) (Variants, error) {
 	var v Variants
 	for name := range strings.SplitSeq(list, ",") {
@@ -36,7 +36,7 @@ func ParseVariants(list string) (Variants, error) {
 		}
 		i := slices.Index(variantNames, name)
 		if i < 0 {
-			return Variants{}, fmt.Errorf("no variant of the node is named %q; there are %s",
+			return Variants{}, fmt.Errorf("unknown variant %q of the node; the variants are %s",
 				name, strings.Join(variantNames, ", "))
 		}
 		*v.fields()[i] = true
@@ -44,7 +44,7 @@ func ParseVariants(list string) (Variants, error) {
 	return v, nil
 }
 
-// String lists the names, as ParseVariants reads them.
+// String returns the list of names that ParseVariants parses.
 func (v Variants) String() string {
 	var names []string
 	for i, on := range v.fields() {

@@ -31,25 +31,25 @@ import (
 //go:embed files/node-init
 var nodeInit []byte
 
-// nodePrograms are what a node runs, found in the lab's folder of built programs.
+// nodePrograms are the programs of a node, which are files in SeedRequest.Programs.
 var nodePrograms = []string{"kubelet", "containerd", "containerd-shim-runc-v2", "ctr", "runc", "bridge", "host-local"}
 
-// diskSize has space for images and for what containers write. The file is sparse.
+// diskSize is enough for images and for the files of containers. The disk's file is sparse.
 const diskSize = "8G"
 
-// SeedRequest is what a root disk with imported images is made of.
+// SeedRequest specifies a root disk with imported images, and the guest that imports them.
 type SeedRequest struct {
 	Kernel   string
-	Programs string            // the folder of built programs; its name says what is in it
-	Images   []string          // image tars; their names say what is in them
-	Config   map[string][]byte // files below the share: containerd's configuration
-	Share    Share             // of the guest that imports them
-	Memory   string            // for MountMemory
-	Run      string            // of the guest
+	Programs string            // the folder of built programs; its name has a hash
+	Images   []string          // image tars; their names have hashes
+	Config   map[string][]byte // files in the share: containerd's configuration
+	Share    Share             // as in Boot, for the guest that imports the images
+	Memory   string            // as in Boot
+	Run      string            // as in Boot
 }
 
-// Seed returns a root disk on which the images are imported already, which it makes unless the store has it: two
-// minutes, and four seconds of every later start.
+// Seed returns the file of a root disk with imported images. If the cache lacks it, Seed makes it, in about two
+// minutes.
 func (b *Builder) Seed(ctx context.Context, r SeedRequest) (string, error) {
 	busybox, err := b.busybox(ctx)
 	if err != nil {
@@ -68,7 +68,7 @@ func (b *Builder) Seed(ctx context.Context, r SeedRequest) (string, error) {
 	if _, err := os.Stat(path); err == nil {
 		b.Report.Skip("seed disk", "cached")
 		now := time.Now()
-		return path, os.Chtimes(path, now, now) // used today: prune goes by that
+		return path, os.Chtimes(path, now, now) // prune keeps recently used disks
 	}
 	step := b.Report.Start("seed disk", "importing images in a first boot")
 	if err := b.buildSeed(ctx, r, busybox, path); err != nil {
@@ -80,8 +80,8 @@ func (b *Builder) Seed(ctx context.Context, r SeedRequest) (string, error) {
 	return path, nil
 }
 
-// seedName hashes all that decides what is on the disk. Programs and images lie in the cache under names that say
-// their content.
+// seedName returns the disk's name in the cache, with a hash of all inputs. Programs and images are hashed by their
+// paths, which have hashes of the content.
 func seedName(r SeedRequest, busybox string) (string, error) {
 	shell, err := fileSHA256(busybox)
 	if err != nil {
@@ -96,7 +96,7 @@ func seedName(r SeedRequest, busybox string) (string, error) {
 	return "seed-" + key(parts...), nil
 }
 
-// buildSeed makes the disk under another name: what lies under its own name is whole.
+// buildSeed makes the disk and moves it to path when it is complete.
 func (b *Builder) buildSeed(ctx context.Context, r SeedRequest, busybox, path string) error {
 	work, err := workDir(path)
 	if err != nil {
@@ -117,7 +117,7 @@ func (b *Builder) buildSeed(ctx context.Context, r SeedRequest, busybox, path st
 		}
 	}
 	for i, image := range r.Images {
-		// Numbered: they are imported in the order of their names, the pause image first.
+		// Number the images: the guest imports them in the order of their names, and the pause image must be first.
 		if _, _, err := r.Share.AddImage(fmt.Sprintf("%02d-%s", i, filepath.Base(image)), image); err != nil {
 			return err
 		}
@@ -129,7 +129,7 @@ func (b *Builder) buildSeed(ctx context.Context, r SeedRequest, busybox, path st
 	return os.Rename(fresh, path)
 }
 
-// bootOnce runs a guest until it powers itself off, with its memory mounted only as long.
+// bootOnce runs a guest until it powers off. Its memory is mounted while it runs.
 func bootOnce(ctx context.Context, boot Boot, report *progress.Reporter) error {
 	if err := os.MkdirAll(boot.Run, 0o700); err != nil {
 		return err
@@ -137,7 +137,7 @@ func bootOnce(ctx context.Context, boot Boot, report *progress.Reporter) error {
 	if err := MountMemory(boot.Memory); err != nil {
 		return err
 	}
-	defer func() { _ = UnmountMemory(boot.Memory) }() // lab-down does it again
+	defer func() { _ = UnmountMemory(boot.Memory) }() // lab-down tries it again
 	log, err := os.Create(filepath.Join(boot.Run, "console.log"))
 	if err != nil {
 		return err
@@ -147,19 +147,19 @@ func bootOnce(ctx context.Context, boot Boot, report *progress.Reporter) error {
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH")}, boot.Env()...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
-	// The signal comes when the thread ends that started the process, not when the program ends.
+	// Pdeathsig is sent when the thread that started the process ends, not when the program ends.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	err = cmd.Run()
 	if _, seeded := os.Stat(boot.Share.path("seeded")); seeded == nil {
 		return nil
 	}
-	console, _ := os.ReadFile(log.Name()) // what cannot be read cannot help
+	console, _ := os.ReadFile(log.Name()) // it is only for a note
 	report.Note("The last lines of the guest's console:\n%s", console[max(0, len(console)-3000):])
 	return errors.Join(errors.New("the first boot did not import all images"), err)
 }
 
-// makeDisk makes a root disk without mounting anything, out of a directory that it fills.
+// makeDisk fills the directory root and writes a root disk with its content to path. It mounts nothing.
 func makeDisk(ctx context.Context, programs, busybox, root, path string) error {
 	for _, dir := range []string{
 		"bin", "sbin", "etc", "proc", "sys", "dev", "run", "tmp", "root", "var/lib", "var/log", "opt/lab", "share",
@@ -188,7 +188,7 @@ func makeDisk(ctx context.Context, programs, busybox, root, path string) error {
 		"-J", "size=16", "-d", root, path, diskSize))
 }
 
-// installBusybox links every name that busybox runs as.
+// installBusybox puts busybox into bin, with a link for each of its commands.
 func installBusybox(ctx context.Context, busybox, bin string) error {
 	if err := linkOrCopy(busybox, filepath.Join(bin, "busybox")); err != nil {
 		return err
@@ -208,8 +208,8 @@ func installBusybox(ctx context.Context, busybox, bin string) error {
 	return nil
 }
 
-// busybox returns a static shell with the usual tools, out of Debian's package. It is not installed: it would replace
-// the machine's own.
+// busybox returns the file of a static shell with common tools, from Debian's package. The package is not installed,
+// because it would replace the machine's own busybox.
 func (b *Builder) busybox(ctx context.Context) (string, error) {
 	dir := filepath.Join(b.Store, "busybox")
 	path := filepath.Join(dir, "bin/busybox")
@@ -246,26 +246,26 @@ func fetchBusybox(ctx context.Context, work string) error {
 	}
 	debs, err := filepath.Glob(filepath.Join(work, "*.deb"))
 	if err != nil || len(debs) != 1 {
-		return fmt.Errorf("apt-get download of busybox-static left %d files", len(debs))
+		return fmt.Errorf("apt-get download of busybox-static wrote %d files, want 1", len(debs))
 	}
 	return run.Quiet(exec.CommandContext(ctx, "dpkg-deb", "-x", debs[0], filepath.Join(work, "tree")))
 }
 
-// keptSeeds is how many disks stay in the store: one for each of two versions of Kubernetes, and one for other images.
+// keptSeeds is the number of disks in the cache: one for each of two versions of Kubernetes, and one for other images.
 const keptSeeds = 3
 
-// prune removes the disks that were not used for the longest time: a gigabyte each.
+// prune removes the least recently used disks, which take a gigabyte each.
 func (b *Builder) prune(keep string) {
-	disks, _ := filepath.Glob(filepath.Join(b.Store, "seed-*.ext4")) // a well-formed pattern
+	disks, _ := filepath.Glob(filepath.Join(b.Store, "seed-*.ext4")) // a valid pattern
 	slices.SortFunc(disks, func(x, y string) int { return modified(y).Compare(modified(x)) })
 	for i, disk := range disks {
 		if i >= keptSeeds && disk != keep {
-			_ = os.Remove(disk) // what stays only takes room
+			_ = os.Remove(disk) // a disk that remains only takes space
 		}
 	}
 }
 
-// modified is the zero time for what is gone.
+// modified returns the modification time of a file, or the zero time if it is missing.
 func modified(path string) time.Time {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -18,23 +18,23 @@ import (
 	"time"
 )
 
-// Share is the directory of the machine that a guest sees as /share. It needs no network and no login: the kernel of
-// the guest reads and writes the machine's files, and nothing outside of this directory.
+// Share is a directory of the machine that the guest mounts as /share, without network and login. The guest has no
+// access to other files of the machine.
 //
-//	node.env     what the guest's first process is told
-//	config, pki  read by containerd and the kubelet
+//	node.env     settings for the guest's first process
+//	config, pki  files for containerd and the kubelet
 //	images       image tars, while they are imported
-//	commands     NAME.run is run by the guest, which then writes NAME.out and NAME.code
+//	commands     scripts: the guest runs NAME.run and then writes NAME.out and NAME.code
 type Share string
 
-// guestShare is where the guest has it.
+// guestShare is the mount point in the guest.
 const guestShare = "/share"
 
 func (s Share) path(parts ...string) string {
 	return filepath.Join(append([]string{string(s)}, parts...)...)
 }
 
-// Prepare makes an empty share with these settings for the guest's first process, which reads them as a shell does.
+// Prepare creates an empty share with these settings, as shell variables, for the guest's first process.
 func (s Share) Prepare(env map[string]string) error {
 	if err := os.RemoveAll(string(s)); err != nil {
 		return err
@@ -47,7 +47,7 @@ func (s Share) Prepare(env map[string]string) error {
 	return os.WriteFile(s.path("node.env"), shellVariables(env), 0o600)
 }
 
-// Put writes a file that the guest finds below /share.
+// Put writes a file into the share. name is its path below /share.
 func (s Share) Put(name string, data []byte) error {
 	if err := os.WriteFile(s.path(name), data, 0o600); err != nil {
 		return fmt.Errorf("writing %s for the node: %w", name, err)
@@ -55,24 +55,24 @@ func (s Share) Put(name string, data []byte) error {
 	return nil
 }
 
-// AddImage shows an image tar of the machine to the guest, under a name of its own, and returns what takes it away.
+// AddImage adds an image tar of the machine to the share. It returns the path in the guest and a function that removes
+// the file from the share.
 func (s Share) AddImage(name, tar string) (guestPath string, remove func(), err error) {
 	target := s.path("images", name)
 	if err := linkOrCopy(tar, target); err != nil {
-		return "", nil, fmt.Errorf("showing %s to the node: %w", tar, err)
+		return "", nil, fmt.Errorf("copying %s to the node: %w", tar, err)
 	}
 	return filepath.Join(guestShare, "images", name), func() { _ = os.Remove(target) }, nil
 }
 
-// poll is how often the answer to a command is looked for. The guest looks for commands every 200 ms.
+// poll is the time between two checks for the result of a command. The guest checks for commands every 200 ms.
 const poll = 50 * time.Millisecond
 
-// Run runs a shell script in the guest and returns what it printed. alive reports whether the guest still runs: a dead
-// one never answers.
+// Run runs a shell script in the guest and returns its output. It gives up when alive reports that the guest has ended.
 func (s Share) Run(ctx context.Context, alive func() bool, script string) ([]byte, error) {
 	name := s.path("commands", strconv.Itoa(os.Getpid())+"-"+strconv.FormatInt(time.Now().UnixNano(), 36))
 	if err := os.WriteFile(name+".new", []byte(script), 0o600); err != nil {
-		return nil, fmt.Errorf("handing a command to the node: %w", err)
+		return nil, fmt.Errorf("writing a command for the node: %w", err)
 	}
 	defer func() {
 		for _, end := range []string{".new", ".run", ".script", ".out", ".code"} {
@@ -80,7 +80,7 @@ func (s Share) Run(ctx context.Context, alive func() bool, script string) ([]byt
 		}
 	}()
 	if err := os.Rename(name+".new", name+".run"); err != nil {
-		return nil, fmt.Errorf("handing a command to the node: %w", err)
+		return nil, fmt.Errorf("writing a command for the node: %w", err)
 	}
 	for {
 		code, err := os.ReadFile(name + ".code")
@@ -89,20 +89,20 @@ func (s Share) Run(ctx context.Context, alive func() bool, script string) ([]byt
 			return out, errors.Join(err, exitError(code, out))
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("waiting for the node's answer: %w", err)
+			return nil, fmt.Errorf("reading the node's exit code: %w", err)
 		}
 		if !alive() {
-			return nil, errors.New("the node with cgroup v2 does not run")
+			return nil, errors.New("the node with cgroup v2 is not running")
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("waiting for the node's answer: %w", context.Cause(ctx))
+			return nil, fmt.Errorf("waiting for the command on the node: %w", context.Cause(ctx))
 		case <-time.After(poll):
 		}
 	}
 }
 
-// ExitError is the exit code of a command in the guest that failed.
+// ExitError is the error of a command that failed in the guest.
 type ExitError struct {
 	Code   int
 	Output string
@@ -115,7 +115,7 @@ func (e *ExitError) Error() string {
 func exitError(code, out []byte) error {
 	n, err := strconv.Atoi(string(bytes.TrimSpace(code)))
 	if err != nil {
-		return fmt.Errorf("the node answered no exit code: %w", err)
+		return fmt.Errorf("parsing the node's exit code: %w", err)
 	}
 	if n != 0 {
 		return &ExitError{Code: n, Output: string(out)}
@@ -123,7 +123,7 @@ func exitError(code, out []byte) error {
 	return nil
 }
 
-// shellVariables writes NAME='value' lines, in a fixed order.
+// shellVariables returns NAME='value' lines in a fixed order.
 func shellVariables(env map[string]string) []byte {
 	var out bytes.Buffer
 	for _, name := range sortedKeys(env) {

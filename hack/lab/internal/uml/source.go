@@ -22,30 +22,29 @@ type Source struct {
 	SHA256  string `json:"sha256"` // of the .deb
 }
 
-// suites are the parts of Debian's archive that the sources are looked for in, the first one that serves any. The
-// machine need not run them: the package is an archive of files, and the compiler of an older Debian builds it.
-// Backports have the newest kernels as long as the archive has that Debian; unstable always has one.
+// suites are the parts of Debian's archive that may have the sources, in the order of preference. The machine may run
+// another Debian: the package only has source files, which an older compiler can build. Backports have the newest
+// kernels as long as their Debian is supported; unstable always has one.
 var suites = []string{"trixie-backports", "sid"}
 
-// pinned is what was built and tested. The archive keeps a backport for some months only; choose reports what is taken
-// when it is gone.
+// pinned is the tested version. The archive keeps a backport for some months only; choose then selects another one.
 var pinned = Source{
 	Package: "linux-source-7.3",
 	Version: "7.3.4-1~bpo13+1",
 	SHA256:  "703e369ddd4cce971452f5a593ee55df3a5c10c83caf0fa0df039633ed181ee3",
 }
 
-// oldest is the first series that is good enough: system calls of the guest are caught by seccomp (starting a program
-// takes 6 ms; 11 to 19 before), and CONFIG_SMP, which cpusets need, exists on User-mode Linux.
+// oldest is the first suitable series. From it on, User-mode Linux intercepts system calls by seccomp (a program starts
+// in 6 ms instead of 11 to 19) and has CONFIG_SMP, which cpusets need.
 var oldest = series{7, 2}
 
 const packagePrefix = "linux-source-"
 
-// series is the version of a kernel that does not change as long as it is maintained.
+// series is a kernel's version without its number of the fix: 7.3 for 7.3.4.
 type series struct{ major, minor int }
 
-// seriesOf reads the name of a package: linux-source-7.3. The package linux-source, which stands for whatever is
-// newest, has none.
+// seriesOf parses the series in a package name: linux-source-7.3. ok is false for other names, such as linux-source,
+// which is a package that depends on the newest series.
 func seriesOf(pkg string) (s series, ok bool) {
 	major, minor, found := strings.Cut(strings.TrimPrefix(pkg, packagePrefix), ".")
 	var errMajor, errMinor error
@@ -58,9 +57,9 @@ func (s series) compare(other series) int {
 	return cmp.Or(cmp.Compare(s.major, other.major), cmp.Compare(s.minor, other.minor))
 }
 
-// choose picks from what the archive offers: the pinned version; else the newest one of its series, which differs by
-// fixes only; else the newest of the newest series. Its second result reports why it is not the pinned one. offers are
-// as apt lists them: the newest version of a package comes first.
+// choose selects one of the archive's offers: the wanted version, else the newest of its series, which differs by fixes
+// only, else the newest of the newest series. The string explains why it is not the wanted version, and is empty if it
+// is. offers are in apt's order: the newest version of a package comes first.
 func choose(want Source, offers []Source) (Source, string, error) {
 	var best *Source
 	var bestSeries series
@@ -81,11 +80,11 @@ func choose(want Source, offers []Source) (Source, string, error) {
 			"the archive has no kernel sources of series %d.%d or later", oldest.major, oldest.minor,
 		)
 	}
-	return *best, fmt.Sprintf("The archive has no %s %s any more, which is what was tested. Taking %s %s instead, "+
+	return *best, fmt.Sprintf("The archive no longer has %s %s, the tested version. Using %s %s instead, "+
 		"with the checksum of the archive's signed index", want.Package, want.Version, best.Package, best.Version), nil
 }
 
-// parseMadison reads `apt-cache madison`: one line per version, "package | version | where".
+// parseMadison parses the output of `apt-cache madison`: one line per version, "package | version | where".
 func parseMadison(out []byte) []Source {
 	var offers []Source
 	for lines := bufio.NewScanner(bytes.NewReader(out)); lines.Scan(); {
@@ -98,18 +97,18 @@ func parseMadison(out []byte) []Source {
 	return offers
 }
 
-// parseSHA256 reads `apt-cache show`.
+// parseSHA256 returns the checksum in the output of `apt-cache show`.
 func parseSHA256(out []byte) (string, error) {
 	for lines := bufio.NewScanner(bytes.NewReader(out)); lines.Scan(); {
 		if sum, ok := strings.CutPrefix(lines.Text(), "SHA256: "); ok {
 			return strings.TrimSpace(sum), nil
 		}
 	}
-	return "", errors.New("the archive's index has no SHA256 for it")
+	return "", errors.New("the archive's index has no SHA256 of the package")
 }
 
-// parseSite reads `apt-get indextargets` in our format, "site|origin|label", and returns where the machine gets Debian
-// from. The security archive has another label, and other vendors another origin.
+// parseSite returns the site of Debian's archive from the output of `apt-get indextargets` with lines of
+// "site|origin|label". The security archive has another label, and other vendors have other origins.
 func parseSite(out []byte) (string, bool) {
 	for lines := bufio.NewScanner(bytes.NewReader(out)); lines.Scan(); {
 		fields := strings.Split(lines.Text(), "|")

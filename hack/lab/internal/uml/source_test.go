@@ -18,7 +18,7 @@ func TestChoose(t *testing.T) {
 	for name, tc := range map[string]struct {
 		offers    []Source
 		want      Source
-		wantTold  bool
+		wantNote  bool
 		wantError bool
 	}{
 		"the pinned one, though there are newer ones": {
@@ -29,14 +29,14 @@ func TestChoose(t *testing.T) {
 				meta, offer("linux-source-7.4", "7.4.1-1"), offer("linux-source-7.3", "7.3.9-1"),
 				offer("linux-source-7.3", "7.3.8-1"), offer("linux-source-7.2", "7.2.12-1"),
 			},
-			want: offer("linux-source-7.3", "7.3.9-1"), wantTold: true,
+			want: offer("linux-source-7.3", "7.3.9-1"), wantNote: true,
 		},
-		"the newest series when its own is gone": {
+		"the newest series if the archive lacks its own": {
 			offers: []Source{
 				offer("linux-source-7.9", "7.9.1-1"), meta, offer("linux-source-7.10", "7.10.2-1"),
 				offer("linux-source-7.10", "7.10.1-1"), offer("linux-source-7.2", "7.2.12-1"),
 			},
-			want: offer("linux-source-7.10", "7.10.2-1"), wantTold: true,
+			want: offer("linux-source-7.10", "7.10.2-1"), wantNote: true,
 		},
 		"none that is new enough": {
 			offers:    []Source{meta, offer("linux-source-6.12", "6.12.9-1"), offer("linux-source-7.1", "7.1.2-1")},
@@ -45,12 +45,12 @@ func TestChoose(t *testing.T) {
 		"nothing": {wantError: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, told, err := choose(want, tc.offers)
-			if (err != nil) != tc.wantError || got != tc.want || (told != "") != tc.wantTold {
-				t.Errorf("got %+v, %q, %v", got, told, err)
+			got, note, err := choose(want, tc.offers)
+			if (err != nil) != tc.wantError || got != tc.want || (note != "") != tc.wantNote {
+				t.Errorf("got %+v, %q, %v", got, note, err)
 			}
-			if tc.wantTold && (!strings.Contains(told, want.Version) || !strings.Contains(told, tc.want.Version)) {
-				t.Errorf("%q does not name both versions", told)
+			if tc.wantNote && (!strings.Contains(note, want.Version) || !strings.Contains(note, tc.want.Version)) {
+				t.Errorf("%q does not name both versions", note)
 			}
 		})
 	}
@@ -93,9 +93,9 @@ mirror:/debian|Debian|Debian
 }
 
 func TestLostOptions(t *testing.T) {
-	const asked = "# CONFIG_C is a comment\nCONFIG_A=y\nCONFIG_B=8\nCONFIG_AB=y\n"
+	const requested = "# CONFIG_C is a comment\nCONFIG_A=y\nCONFIG_B=8\nCONFIG_AB=y\n"
 	const got = "CONFIG_A=y\nCONFIG_B=9\n# CONFIG_AB is not set\n"
-	if lost := lostOptions([]byte(asked), []byte(got)); !slices.Equal(lost, []string{"CONFIG_B=8", "CONFIG_AB=y"}) {
+	if lost := lostOptions([]byte(requested), []byte(got)); !slices.Equal(lost, []string{"CONFIG_B=8", "CONFIG_AB=y"}) {
 		t.Errorf("lost %q", lost)
 	}
 	if lost := lostOptions(config, config); len(lost) > 0 {
@@ -115,7 +115,7 @@ func TestVariants(t *testing.T) {
 			t.Errorf("ParseVariants(%q) = %+v, %v", list, got, err)
 		}
 		if again, err := ParseVariants(got.String()); err != nil || again != got {
-			t.Errorf("%q does not come back: %+v, %v", got.String(), again, err)
+			t.Errorf("%q is parsed as %+v, %v", got.String(), again, err)
 		}
 	}
 	if _, err := ParseVariants("swap,swop"); err == nil || !strings.Contains(err.Error(), "memory-qos") {

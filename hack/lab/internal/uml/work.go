@@ -16,12 +16,11 @@ import (
 	"github.com/memfit/memfit/hack/lab/internal/process"
 )
 
-// workSuffix names the directory in which an entry of the store is built. Whoever works in there holds the entry's
-// lock.
+// workSuffix is the suffix of the directory in which an entry of the cache is built. A build holds the entry's lock.
 const workSuffix = ".work"
 
-// workDir makes an empty directory to build an entry in. The caller holds the entry's lock, so that what is found in
-// it belongs to a build that was cut off: also compilers, which go on when the program that wanted them was killed.
+// workDir creates an empty directory to build an entry in. The caller must hold the entry's lock. Files and compilers
+// in an existing directory are therefore left from an interrupted build, and workDir removes and kills them.
 func workDir(entry string) (string, error) {
 	work := entry + workSuffix
 	if err := clearWork(work); err != nil {
@@ -30,21 +29,22 @@ func workDir(entry string) (string, error) {
 	return work, os.MkdirAll(work, 0o755)
 }
 
+// clearWork kills the processes that work in the directory and removes it.
 func clearWork(work string) error {
 	if _, err := os.Stat(work); err != nil {
-		return removed(err)
+		return ignoreMissing(err)
 	}
 	return errors.Join(process.End(process.Working(work)), os.RemoveAll(work))
 }
 
-// EndOrphans ends what builds that were cut off left running, and removes their files. A build that goes on, of
-// another lab perhaps, is left alone.
+// EndOrphans kills processes of interrupted builds and removes their files. It ignores builds that are running, which
+// may be of another lab.
 func EndOrphans(store string) error {
 	works, err := filepath.Glob(filepath.Join(store, "*"+workSuffix))
 	if err != nil {
 		return err
 	}
-	// Tried once: whoever holds the lock is at work.
+	// Try each lock once: if it is held, the build is running.
 	once, cancel := context.WithCancel(context.Background())
 	cancel()
 	var failed error

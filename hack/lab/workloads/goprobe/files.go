@@ -14,11 +14,11 @@ import (
 	"time"
 )
 
-// pageSize is what one look at a mapped file touches. Where pages are larger, some are looked at twice.
+// pageSize is the distance between two reads of a mapped file, in bytes. It is the size of the smallest pages.
 const pageSize = 4096
 
-// mapped walks through a memory-mapped file for ever: what a process does with its own program text and libraries.
-// Where the file does not fit into what anonymous memory leaves of the limit, every round reads it back from the disk.
+// mapped reads a memory-mapped file again and again, as a process does with its own code and libraries. If the limit
+// minus anonymous memory is less than the size of the file, every pass reads the file from the disk.
 func (p *probe) mapped(dir string, size int64, random bool) error {
 	path, err := newFile(dir, "mapped", size)
 	if err != nil {
@@ -35,13 +35,13 @@ func (p *probe) mapped(dir string, size int64, random bool) error {
 	}
 	go func() {
 		for {
-			p.round(func() { walk(data, random) })
+			p.pass(func() { walk(data, random) })
 		}
 	}()
 	return nil
 }
 
-// walk touches every page in order, or as many in no order.
+// walk reads one byte of every page in order, or of as many random pages.
 func walk(data []byte, random bool) (sum byte) {
 	pages := len(data) / pageSize
 	for i := range pages {
@@ -53,8 +53,8 @@ func walk(data []byte, random bool) (sum byte) {
 	return sum
 }
 
-// readThrough reads a file from front to back for ever, as a backup or a search does: it fills what is left of the
-// limit with page cache that nobody needs again.
+// readThrough reads a file from start to end again and again, as a backup or a search does. Its page cache grows up to
+// the limit, and is not needed again.
 func (p *probe) readThrough(dir string, size int64) error {
 	path, err := newFile(dir, "read", size)
 	if err != nil {
@@ -62,7 +62,7 @@ func (p *probe) readThrough(dir string, size int64) error {
 	}
 	go func() {
 		for {
-			p.round(func() {
+			p.pass(func() {
 				if err := readOnce(path); err != nil {
 					slog.Error("Reading", "err", err)
 					time.Sleep(time.Second)
@@ -83,11 +83,11 @@ func readOnce(path string) error {
 	return err
 }
 
-// round counts one pass over a file and how long it took. The pause keeps a pass that comes from memory from taking a
-// whole CPU.
-func (p *probe) round(pass func()) {
+// pass runs one pass over a file, and records it and its duration. The pause limits the CPU time of passes that read
+// from memory only.
+func (p *probe) pass(read func()) {
 	began := time.Now()
-	pass()
+	read()
 	took := time.Since(began)
 	p.mu.Lock()
 	p.rounds, p.roundTook = p.rounds+1, took
@@ -95,7 +95,7 @@ func (p *probe) round(pass func()) {
 	time.Sleep(p.pause)
 }
 
-// newFile writes a file of that size to the disk, so that its pages can be dropped and read back.
+// newFile writes a file of size bytes to the disk, so that the kernel can drop its pages and read them again.
 func newFile(dir, name string, size int64) (string, error) {
 	path := filepath.Join(dir, name)
 	f, err := os.Create(path)

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-func TestFilesAreWalkedThroughAgainAndAgain(t *testing.T) {
+func TestFilesAreReadAgainAndAgain(t *testing.T) {
 	p, dir := &probe{pause: time.Millisecond}, t.TempDir()
 	if err := p.files(dir, 3<<20+5, 2<<20, true); err != nil {
 		t.Fatal(err)
@@ -21,11 +21,11 @@ func TestFilesAreWalkedThroughAgainAndAgain(t *testing.T) {
 	}
 	for deadline := time.Now().Add(10 * time.Second); p.stats().Rounds < 4; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("%d rounds in 10s, want 4", p.stats().Rounds)
+			t.Fatalf("%d passes in 10s, want 4", p.stats().Rounds)
 		}
 	}
 	if took, err := time.ParseDuration(p.stats().RoundTook); err != nil || took <= 0 {
-		t.Errorf("the last round took %v, %v", took, err)
+		t.Errorf("the last pass took %v, %v", took, err)
 	}
 }
 

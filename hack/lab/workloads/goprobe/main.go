@@ -1,19 +1,19 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command goprobe is a Go workload for tests and demonstrations of memory limits. It says what the Go runtime believes
-// (GOMEMLIMIT, GOGC, heap) and can be told to hold, leak or churn memory.
+// Command goprobe is a Go workload for tests and demonstrations of memory limits. It reports the memory settings of the
+// Go runtime (GOMEMLIMIT, GOGC) and its heap, and can hold, leak or churn memory.
 //
-//	goprobe -hold 100Mi                  keep 100 MiB and serve
-//	goprobe -hold 90Mi -hold-over 1m     the same, in a minute
-//	goprobe -leak 10Mi                   keep 10 MiB more every second, until it is killed
-//	goprobe -churn 200Mi                 make 200 MiB of garbage every second
-//	goprobe -burst 30Mi -burst-every 2m  take 30 MiB for 3 s every two minutes, and give them back
-//	goprobe -hold 230Mi -map-file 51Mi   walk through a mapped file besides: under a limit of 256Mi this stalls
+//	goprobe -hold 100Mi                  hold 100 MiB
+//	goprobe -hold 90Mi -hold-over 1m     grow to 90 MiB over a minute
+//	goprobe -leak 10Mi                   leak 10 MiB every second, until it is killed
+//	goprobe -churn 200Mi                 allocate 200 MiB of garbage every second
+//	goprobe -burst 30Mi -burst-every 2m  allocate 30 MiB for 3 s every two minutes
+//	goprobe -hold 230Mi -map-file 51Mi   also read a mapped file again and again: with a limit of 256Mi, it stalls
 //	goprobe -read-file 600Mi             read a file again and again: page cache fills the limit, and nothing stalls
 //
-// GET /stats answers JSON; POST /hold?size=100Mi replaces what is held; GET /api asks the Kubernetes API server for its
-// version by the pod's own token, as an operator in this pod would.
+// GET /stats returns JSON. POST /hold?size=100Mi replaces the held memory. GET /api reads the version of the Kubernetes
+// API server with the pod's own token, as an operator in this pod would.
 package main
 
 import (
@@ -42,23 +42,24 @@ import (
 
 func main() {
 	listen := flag.String("listen", ":8080", "address of the HTTP server")
-	hold := sizeFlag("hold", "memory to keep, for example 100Mi")
-	holdOver := flag.Duration("hold-over", 0, "how long it takes to get there, evenly; 0: at once")
-	leak := sizeFlag("leak", "memory to keep in addition every second")
-	churn := sizeFlag("churn", "garbage to make every second")
-	burst := sizeFlag("burst", "memory to take now and then, and to give back")
+	hold := sizeFlag("hold", "memory to hold, for example 100Mi")
+	holdOver := flag.Duration("hold-over", 0, "time over which the held memory grows; 0: allocate all immediately")
+	leak := sizeFlag("leak", "memory to leak every second")
+	churn := sizeFlag("churn", "garbage to allocate every second")
+	burst := sizeFlag("burst", "memory to allocate repeatedly and to release again")
 	burstEvery := flag.Duration("burst-every", time.Minute, "time between two bursts")
 	burstFor := flag.Duration("burst-for", 3*time.Second, "how long a burst lasts")
 	mapFile := sizeFlag(
-		"map-file", "a file of this size is written, mapped into memory, and walked through again and again",
+		"map-file", "size of a file to write, map into memory and read again and again",
 	)
-	readFile := sizeFlag("read-file", "a file of this size is written, and read again and again")
-	walkRandom := flag.Bool("walk-random", false, "pages of the mapped file are touched in no order")
-	fileDir := flag.String("file-dir", os.TempDir(), "directory for those files; it must not be in memory")
-	pause := flag.Duration("pause", 10*time.Millisecond, "time between two rounds through a file")
+	readFile := sizeFlag("read-file", "size of a file to write and read again and again")
+	walkRandom := flag.Bool("walk-random", false, "read pages of the mapped file in random order")
+	fileDir := flag.String("file-dir", os.TempDir(), "directory for these files; it must not be a tmpfs")
+	pause := flag.Duration("pause", 10*time.Millisecond, "time between two passes over a file")
 	flag.Parse()
 
-	// A pod's first process ignores SIGTERM unless it asks for it, and would be waited for until the grace period is over.
+	// A container's first process ignores SIGTERM unless it has a handler. Without one, it would run until the end of the
+	// pod's grace period.
 	end := make(chan os.Signal, 1)
 	signal.Notify(end, syscall.SIGTERM, syscall.SIGINT)
 	go func() { <-end; os.Exit(0) }()
@@ -105,18 +106,17 @@ func main() {
 	}
 }
 
-// probe holds memory.
+// probe holds memory and counts passes over files.
 type probe struct {
-	mu     sync.Mutex
-	kept   []byte
-	leaked [][]byte
-	// rounds through files, how long the last one took, and the time between two of them.
-	rounds    int
-	roundTook time.Duration
-	pause     time.Duration
+	mu        sync.Mutex
+	kept      []byte
+	leaked    [][]byte
+	rounds    int           // passes over files
+	roundTook time.Duration // the duration of the last pass
+	pause     time.Duration // between two passes
 }
 
-// files starts what is to be done with files.
+// files starts to read files. mapped and read are their sizes in bytes; 0: no file.
 func (p *probe) files(dir string, mapped, read int64, random bool) error {
 	if mapped > 0 {
 		if err := p.mapped(dir, mapped, random); err != nil {
@@ -135,7 +135,7 @@ func (p *probe) hold(n int64) {
 	p.kept = touched(n)
 }
 
-// holdSlowly keeps memory that it takes in steps. It is allocated at once, so that none is copied, and touched slowly.
+// holdSlowly holds n bytes, which it allocates first, to avoid copies, and then touches in steps over the duration.
 func (p *probe) holdSlowly(n int64, over time.Duration) {
 	const step = 64 << 10
 	kept := make([]byte, n)
@@ -162,7 +162,7 @@ func (p *probe) everySecond(leak, churn int64) {
 	}
 }
 
-// burstOf takes memory now and then. It is mapped, not allocated, so that it is gone when it is given back.
+// burstOf takes n bytes repeatedly. It maps them, because the Go runtime would not release them immediately.
 func burstOf(n int64, every, last time.Duration) {
 	for range time.Tick(every) {
 		b, err := syscall.Mmap(-1, 0, int(n), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
@@ -173,12 +173,12 @@ func burstOf(n int64, every, last time.Duration) {
 		touch(b)
 		time.Sleep(last)
 		if err := syscall.Munmap(b); err != nil {
-			slog.Error("Giving memory back", "err", err)
+			slog.Error("Releasing memory of a burst", "err", err)
 		}
 	}
 }
 
-// touched returns memory that is resident: pages that nobody wrote to cost nothing.
+// touched returns resident memory: the kernel allocates pages only when they are written.
 func touched(n int64) []byte {
 	b := make([]byte, n)
 	touch(b)
@@ -191,19 +191,19 @@ func touch(b []byte) {
 	}
 }
 
-// stats is what GET /stats answers. Sizes are bytes.
+// stats is the response to GET /stats. Sizes are bytes.
 type stats struct {
 	GoVersion  string `json:"goVersion"`
 	GoMemLimit *int64 `json:"goMemLimit"` // null: no limit
 	GoGC       uint64 `json:"gogc"`       // 0: off
 	GoMaxProcs int    `json:"goMaxProcs"`
 	HeapLive   uint64 `json:"heapLive"`
-	Total      uint64 `json:"total"` // what the runtime has of the system
+	Total      uint64 `json:"total"` // all memory of the runtime
 	GCCycles   uint64 `json:"gcCycles"`
 	Held       int    `json:"held"`
 	Leaked     int    `json:"leaked"`
-	Rounds     int    `json:"rounds"`    // through files
-	RoundTook  string `json:"roundTook"` // the last of them
+	Rounds     int    `json:"rounds"`    // passes over files
+	RoundTook  string `json:"roundTook"` // the duration of the last pass
 }
 
 func (p *probe) stats() stats {
@@ -231,8 +231,8 @@ func (p *probe) stats() stats {
 	return s
 }
 
-// apiVersion asks the API server as every in-cluster client does: address from the environment, token and CA from the
-// mounted volume.
+// apiVersion reads the version of the API server as all in-cluster clients do, with the address from the environment,
+// and token and CA from the mounted volume.
 func apiVersion() (string, error) {
 	const dir = "/var/run/secrets/kubernetes.io/serviceaccount/"
 	token, tokenErr := os.ReadFile(dir + "token")
@@ -260,14 +260,15 @@ func apiVersion() (string, error) {
 	return resp.Status + " " + string(body), err
 }
 
+// answer writes value as JSON.
 func answer(w http.ResponseWriter, value any) {
 	w.Header().Set("Content-Type", "application/json")
 	if err := json.NewEncoder(w).Encode(value); err != nil {
-		slog.Error("Answering", "err", err)
+		slog.Error("Writing the response", "err", err)
 	}
 }
 
-// size is a number of bytes that reads like a Kubernetes quantity.
+// size is a number of bytes, with flag values such as 100Mi.
 type size int64
 
 func sizeFlag(name, usage string) *size {
@@ -276,10 +277,10 @@ func sizeFlag(name, usage string) *size {
 	return &s
 }
 
-// String makes size a flag.Value.
+// String implements flag.Value.
 func (s *size) String() string { return strconv.FormatInt(int64(*s), 10) }
 
-// Set makes size a flag.Value.
+// Set implements flag.Value.
 func (s *size) Set(text string) error {
 	number, factor := text, int64(1)
 	for suffix, f := range map[string]int64{"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30} {
@@ -289,7 +290,7 @@ func (s *size) Set(text string) error {
 	}
 	n, err := strconv.ParseInt(number, 10, 64)
 	if err != nil || n < 0 || n > math.MaxInt64/factor {
-		return fmt.Errorf("%q is no size: write 512Ki, 100Mi, 1Gi or bytes", text)
+		return fmt.Errorf("%q is not a size: write 512Ki, 100Mi, 1Gi or bytes", text)
 	}
 	*s = size(n * factor)
 	return nil

@@ -1,7 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command pause holds the namespaces of a pod and collects its orphans: it is the first process of every pod sandbox.
+// Command pause is the first process of every pod sandbox. It keeps the pod's namespaces alive and reaps orphans.
 package main
 
 import (
@@ -25,7 +25,7 @@ func main() {
 	}
 }
 
-// reap collects every child that has ended: with a shared process namespace, orphans of all containers become ours.
+// reap reaps all ended children. In a shared process namespace, orphans of all containers are its children.
 func reap() {
 	for {
 		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)

@@ -1,7 +1,7 @@
 // Copyright 2026 The memfit authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command probe reports what memfit makes of the synthetic runtime in this tree, as JSON.
+// Command probe prints memfit's decisions about the synthetic runtime in this tree as JSON.
 package main
 
 import (
@@ -23,39 +23,39 @@ import (
 )
 
 func main() {
-	said := map[string]any{}
+	results := map[string]any{}
 	if declared, err := profile.ParseRuntime("brook:3.1"); err != nil {
-		said["annotation"] = err.Error()
+		results["annotation"] = err.Error()
 	} else {
-		said["annotation"] = declared.Type
+		results["annotation"] = declared.Type
 	}
 
 	heapLimit := v1alpha1.NewMemoryQuantity(resource.MustParse("256Mi"))
 	asked := &v1alpha1.MemoryProfileSpec{
 		Runtime: v1alpha1.RuntimeSpec{Type: "Brook"}, Tuning: v1alpha1.TuningSpec{HeapLimit: heapLimit},
 	}
-	said["refused"] = profile.Invalid(asked)
+	results["refused"] = profile.Invalid(asked)
 
-	// No one declares it: the command tells.
+	// The profile does not declare the runtime; the command identifies it.
 	byCommand := plan(&v1alpha1.MemoryProfileSpec{}).Container("app")
-	said["by command"], said["settings"] = byCommand.Runs(), byCommand.Settings()
-	said["growth"] = byCommand.Growth()
+	results["by command"], results["settings"] = byCommand.Runs(), byCommand.Settings()
+	results["growth"] = byCommand.Growth()
 
 	old := plan(&v1alpha1.MemoryProfileSpec{Runtime: v1alpha1.RuntimeSpec{Type: "Brook", Version: "1.9"}}).Container("app")
-	said["skipped"], said["advice"], said["advisories"] = old.Skipped(), old.Advice(), old.Advisories()
+	results["skipped"], results["advice"], results["advisories"] = old.Skipped(), old.Advice(), old.Advisories()
 
-	said["exit 99"] = killed("Brook", 99, "")
-	said["exit 99 of another"] = killed("Go", 99, "")
-	said["last words"] = killed("", 1, "working\nbrook: the heap is full\n")
-	said["what helps"] = report.Advice(memory.OOMHeapAbort, "Brook", "")
+	results["exit 99"] = killed("Brook", 99, "")
+	results["exit 99 of another"] = killed("Go", 99, "")
+	results["log"] = killed("", 1, "working\nbrook: the heap is full\n")
+	results["OOM advice"] = report.Advice(memory.OOMHeapAbort, "Brook", "")
 
-	if err := json.NewEncoder(os.Stdout).Encode(said); err != nil {
+	if err := json.NewEncoder(os.Stdout).Encode(results); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-// plan is for a pod with 512Mi that starts Brook behind an init program.
+// plan returns the injection plan for a pod with limit 512Mi that starts Brook with an init program.
 func plan(spec *v1alpha1.MemoryProfileSpec) inject.Plan {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "shop"}}
 	limits := corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("512Mi")}
@@ -69,7 +69,7 @@ func plan(spec *v1alpha1.MemoryProfileSpec) inject.Plan {
 	return inject.MakePlan(inject.Input{Pod: pod, Profile: named})
 }
 
-// killed is the kind of kill that the ledger makes of the end of a container; empty: none.
+// killed returns the kind of OOM kill that the ledger records for a terminated container, or "".
 func killed(runs string, exit int32, log string) memory.OOMKind {
 	began := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	ended := began.Add(time.Hour)

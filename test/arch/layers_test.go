@@ -7,19 +7,19 @@ import "slices"
 
 const module = "github.com/memfit/memfit"
 
-// room is one line of the table of rooms. Import paths ending in "/..." stand for the path and all below it.
-type room struct {
+// layer is one entry of the table of layers. A path that ends in "/..." matches the path and all packages below it.
+type layer struct {
 	name    string
-	dir     string   // "dir" is one package, "dir/..." the tree
-	ours    []string // our packages it may import, relative to the module
-	outside []string // third-party packages it may import
-	noStd   []string // standard packages (and all below them) it may not import
-	never   []string // third-party packages that may not even be linked in through others
+	dir     string   // its packages
+	ours    []string // memfit packages that it may import, relative to the module
+	outside []string // third-party packages that it may import
+	noStd   []string // standard packages that it may not import, nor any package below them
+	never   []string // third-party packages that it may not import indirectly either
 }
 
-// rooms is the table; the first room that matches a package is its own. A package that no line matches fails the test:
-// before you add one, say in one line what it may touch.
-var rooms = []room{
+// layers is the table. A package belongs to the first layer that matches it. TestImports fails for a package that
+// matches none: before you add a package, add a layer with its allowed imports.
+var layers = []layer{
 	{
 		name: "api", dir: "api/...", noStd: pure,
 		outside: []string{
@@ -39,7 +39,7 @@ var rooms = []room{
 		never:   slices.Concat(clients, kinds),
 	},
 	{
-		name: "quote", dir: "internal/quote/...", noStd: pure, // repeats what somebody else wrote
+		name: "quote", dir: "internal/quote/...", noStd: pure, // quotes text of other programs
 		never: slices.Concat(clients, kinds),
 	},
 	{
@@ -47,7 +47,7 @@ var rooms = []room{
 		never: slices.Concat(clients, kinds),
 	},
 	{
-		name: "period", dir: "internal/period/...", noStd: pure, // periods of evidence, and how a lab shortens them
+		name: "period", dir: "internal/period/...", noStd: pure, // periods of evidence, which a lab compresses
 		never: slices.Concat(clients, kinds),
 	},
 	{
@@ -77,7 +77,7 @@ var rooms = []room{
 		never:   clients,
 	},
 	{
-		name: "boundedjson", dir: "internal/boundedjson/...", noStd: pure, // reads JSON that anybody may send
+		name: "boundedjson", dir: "internal/boundedjson/...", noStd: pure, // reads untrusted JSON
 		ours:    []string{"internal/memory"},
 		outside: slices.Concat(pods, []string{"github.com/go-json-experiment/json/..."}),
 		never:   clients,
@@ -87,12 +87,12 @@ var rooms = []room{
 		never: slices.Concat(clients, kinds),
 	},
 	{
-		name: "shape", dir: "internal/shape/...", noStd: pure, // what memory does over time
+		name: "shape", dir: "internal/shape/...", noStd: pure, // classifies memory use over time
 		ours:  []string{"internal/format", "internal/history", "internal/memory", "internal/period", "internal/stats"},
 		never: slices.Concat(clients, kinds),
 	},
 	{
-		name: "oom", dir: "internal/oom/...", noStd: pure, // the kills and stalls of a workload, each once
+		name: "oom", dir: "internal/oom/...", noStd: pure, // OOM kills and stalls, each counted once
 		ours: []string{
 			"internal/codec", "internal/constraints", "internal/format", "internal/memory", "internal/period",
 			"internal/quote", "internal/runtimes",
@@ -101,7 +101,7 @@ var rooms = []room{
 		never:   clients,
 	},
 	{
-		name: "drift", dir: "internal/drift/...", noStd: pure, // whether a pod should make room before it is killed
+		name: "drift", dir: "internal/drift/...", noStd: pure, // finds pods to replace before an OOM kill
 		ours: []string{
 			"internal/format", "internal/memory", "internal/period", "internal/rollout", "internal/shape",
 		},
@@ -109,8 +109,7 @@ var rooms = []room{
 		never:   clients,
 	},
 	{
-		// what is done next to running pods that have another size than they should
-		name: "rollout", dir: "internal/rollout/...", noStd: pure,
+		name: "rollout", dir: "internal/rollout/...", noStd: pure, // decides the next resize or eviction
 		ours: []string{
 			"api/v1alpha1", "internal/constraints", "internal/format", "internal/maintenance", "internal/memory",
 			"internal/period", "internal/quote", "internal/recommend", "internal/rescue",
@@ -124,18 +123,17 @@ var rooms = []room{
 		never:   slices.Concat(clients, kinds),
 	},
 	{
-		name: "history", dir: "internal/history/...", noStd: pure, // remembers one container's usage in bounded bytes
+		name: "history", dir: "internal/history/...", noStd: pure, // a container's usage in bounded bytes
 		ours:  []string{"internal/codec", "internal/memory", "internal/period"},
 		never: slices.Concat(clients, kinds),
 	},
 	{
-		name: "recommend", dir: "internal/recommend/...", noStd: pure, // from evidence to a size
+		name: "recommend", dir: "internal/recommend/...", noStd: pure, // computes sizes from evidence
 		ours:  []string{"internal/format", "internal/history", "internal/memory", "internal/period"},
 		never: slices.Concat(clients, kinds),
 	},
 	{
-		// reads other people's objects, which are arguments
-		name: "constraints", dir: "internal/constraints/...", noStd: pure,
+		name: "constraints", dir: "internal/constraints/...", noStd: pure, // its arguments are objects of other projects
 		ours: []string{"internal/memory", "internal/workloadkind"},
 		outside: []string{
 			"k8s.io/api/autoscaling/v2", "k8s.io/api/core/v1", "k8s.io/apimachinery/pkg/apis/meta/v1",
@@ -166,22 +164,22 @@ var rooms = []room{
 		never: slices.Concat(clients, kinds),
 	},
 	{
-		name: "elffile", dir: "internal/procmem/elffile", noStd: pure, // reads programs that somebody else wrote
+		name: "elffile", dir: "internal/procmem/elffile", noStd: pure, // reads untrusted programs
 		never: slices.Concat(clients, kinds),
 	},
 	{
-		name: "perfdata", dir: "internal/procmem/perfdata", noStd: pure, // reads counters that a JVM wrote
+		name: "perfdata", dir: "internal/procmem/perfdata", noStd: pure, // reads performance counters of JVMs
 		ours:  []string{"internal/procmem"},
 		never: slices.Concat(clients, kinds),
 	},
 	{
-		name: "procmem-live", dir: "internal/procmem/live", // reads processes that run, by system calls
+		name: "procmem-live", dir: "internal/procmem/live", // reads running processes by system calls
 		ours:    []string{"internal/procmem"},
 		outside: []string{"golang.org/x/sys/unix"},
 		never:   slices.Concat(clients, kinds),
 	},
 	{
-		// where the memory of a process is; long reads end with their context
+		// Attributes the memory of a process. It may import context, which ends long reads.
 		name: "attribution", dir: "internal/attribution/...", noStd: []string{"os", "net", "log"},
 		ours: []string{
 			"internal/attribution/...", "internal/memory", "internal/procmem", "internal/procmem/elffile",
@@ -190,26 +188,26 @@ var rooms = []room{
 		never: slices.Concat(clients, kinds),
 	},
 	{
-		name: "levers", dir: "internal/levers", noStd: pure, // what would give memory of a container back, and how much
+		name: "levers", dir: "internal/levers", noStd: pure, // ways to reduce a container's memory, with amounts
 		ours:  []string{"internal/attribution/amounts", "internal/memory", "internal/runtimes"},
 		never: slices.Concat(clients, kinds),
 	},
 	{
-		name: "suggest", dir: "internal/suggest", noStd: pure, // what a container probably runs, for people who decide
+		name: "suggest", dir: "internal/suggest", noStd: pure, // suggests the runtime of a container
 		ours:  []string{"internal/quote", "internal/runtimes"},
 		never: slices.Concat(clients, kinds),
 	},
 	{
-		name: "pagemap", dir: "internal/pagemap", noStd: pure, // which pages are in use, free and absent, in bounded bytes
+		name: "pagemap", dir: "internal/pagemap", noStd: pure, // pages in use, free and absent, in bounded bytes
 		ours:  []string{"internal/memory"},
 		never: slices.Concat(clients, kinds),
 	},
 	{
-		name: "workloadkind", dir: "internal/workloadkind/...", noStd: pure, // the table of kinds that have pods
+		name: "workloadkind", dir: "internal/workloadkind/...", noStd: pure, // the table of workload kinds
 		never: slices.Concat(clients, kinds),
 	},
 	{
-		name: "identity", dir: "internal/identity/...", noStd: pure, // what identifies pods instead of their owner
+		name: "identity", dir: "internal/identity/...", noStd: pure, // groups pods that have different owners
 		ours: []string{"internal/memory", "internal/workloadkind"},
 		outside: []string{
 			"k8s.io/api/core/v1", "k8s.io/apimachinery/pkg/apis/meta/v1", "k8s.io/apimachinery/pkg/labels",
@@ -218,17 +216,17 @@ var rooms = []room{
 		never: clients,
 	},
 	{
-		name: "owners", dir: "internal/owners/...", noStd: ownsNoProcess, // reads caches, for the edges
+		name: "owners", dir: "internal/owners/...", noStd: ownsNoProcess, // reads informer caches
 		ours:    []string{"internal/memory", "internal/workloadkind"},
 		outside: append(slices.Clone(cached), "k8s.io/utils/lru"),
 	},
 	{
-		name: "constraintindex", dir: "internal/constraintindex/...", noStd: ownsNoProcess, // follows caches, for the edges
+		name: "constraintindex", dir: "internal/constraintindex/...", noStd: ownsNoProcess, // watches informer caches
 		ours:    []string{"internal/memory", "internal/constraints", "internal/informers"},
 		outside: cached,
 	},
 	{
-		name: "policy", dir: "internal/policy/...", noStd: ownsNoProcess, // reads caches, for the edges
+		name: "policy", dir: "internal/policy/...", noStd: ownsNoProcess, // reads informer caches
 		ours: []string{
 			"api/v1alpha1", "internal/identity", "internal/memory", "internal/owners", "internal/profile",
 			"internal/workloadkind",
@@ -236,13 +234,13 @@ var rooms = []room{
 		outside: cached,
 	},
 	{
-		name: "records", dir: "internal/records/...", noStd: pure, // whose a stored record is
+		name: "records", dir: "internal/records/...", noStd: pure, // the owner of a stored record
 		ours:    []string{"internal/memory", "internal/workloadkind"},
 		outside: []string{"k8s.io/apimachinery/pkg/apis/meta/v1", "k8s.io/apimachinery/pkg/types"},
 		never:   clients,
 	},
 	{
-		name: "format", dir: "internal/format/...", noStd: pure, // amounts, durations and counts as messages say them
+		name: "format", dir: "internal/format/...", noStd: pure, // amounts, durations and counts in messages
 		ours:    []string{"internal/memory"},
 		outside: []string{"k8s.io/apimachinery/pkg/api/resource"},
 		never:   slices.Concat(clients, kinds),
@@ -273,7 +271,7 @@ var rooms = []room{
 		never: clients,
 	},
 	{
-		name: "profilestatus", dir: "internal/profilestatus/...", noStd: pure, // what the status of a profile tells
+		name: "profilestatus", dir: "internal/profilestatus/...", noStd: pure, // computes the status of a profile
 		ours: []string{
 			"api/v1alpha1", "internal/conditions", "internal/format", "internal/identity", "internal/memory",
 			"internal/profile", "internal/workload",
@@ -282,8 +280,7 @@ var rooms = []room{
 		never:   clients,
 	},
 	{
-		// what the informers write to; it keeps a lock, and reads no clock
-		name: "inbox", dir: "internal/inbox/...", noStd: ownsNoProcess,
+		name: "inbox", dir: "internal/inbox/...", noStd: ownsNoProcess, // keeps events of workloads under a lock
 		ours: []string{
 			"internal/memory", "internal/oom", "internal/policy", "internal/profile", "internal/workload",
 			"internal/workloadkind",
@@ -291,7 +288,7 @@ var rooms = []room{
 		outside: []string{"k8s.io/api/core/v1", "k8s.io/apimachinery/pkg/types"},
 	},
 	{
-		name: "informers", dir: "internal/informers/...", noStd: ownsNoProcess, // what caches keep
+		name: "informers", dir: "internal/informers/...", noStd: ownsNoProcess, // configures caches
 		ours: []string{
 			"api/v1alpha1", "internal/constraints", "internal/identity", "internal/policy", "internal/memory",
 			"internal/owners",
@@ -313,7 +310,7 @@ var rooms = []room{
 			"internal/profile", "internal/quote",
 			"internal/recommend", "internal/records", "internal/rescue", "internal/oom", "internal/shape", "internal/workload",
 		},
-		// series of gauges are made when they are asked for
+		// metrics.go implements prometheus.Metric, which writes client_model types.
 		outside: slices.Concat(edge, []string{"github.com/prometheus/client_model/...", "golang.org/x/time/rate"}),
 	},
 	{
@@ -336,7 +333,7 @@ var rooms = []room{
 		outside: edge,
 	},
 	{
-		name: "controllers-rescue", dir: "controllers/rescue", noStd: ownsNoProcess, // alarms of agents, outside of the queue
+		name: "controllers-rescue", dir: "controllers/rescue", noStd: ownsNoProcess, // handles alarms outside the queue
 		ours: []string{
 			"api/v1alpha1", "controllers/workload", "internal/constraints", "internal/inbox", "internal/memory",
 			"internal/policy", "internal/rescue", "internal/rollout", "internal/workload",
@@ -360,7 +357,7 @@ var rooms = []room{
 		outside: edge,
 	},
 	{
-		name: "webhooks-server", dir: "webhooks/server", // a port within bounds; reads the client CA from a file
+		name: "webhooks-server", dir: "webhooks/server", // bounds the port's connections; reads the client CA file
 		outside: append(slices.Clone(edge), "golang.org/x/sync/semaphore", "golang.org/x/time/rate"),
 	},
 	{
@@ -378,17 +375,17 @@ var rooms = []room{
 		outside: edge,
 	},
 	{
-		name: "webhooks", dir: "webhooks", noStd: pure, // only tests: of both webhooks before an API server
+		name: "webhooks", dir: "webhooks", noStd: pure, // tests of the webhooks with an API server
 	},
 	{
-		name: "detect", dir: "internal/detect/...", noStd: pure, // what runs in a process; opens no file by itself
+		name: "detect", dir: "internal/detect/...", noStd: pure, // detects the runtime of a process; opens no files
 		ours: []string{
 			"internal/procmem", "internal/procmem/elffile", "internal/procmem/perfdata", "internal/quote", "internal/runtimes",
 		},
 		never: slices.Concat(clients, kinds),
 	},
 	{
-		name: "manager", dir: "cmd/manager/...", // all but procmem, which is the agent's
+		name: "manager", dir: "cmd/manager/...", // not procmem, which belongs to the agent
 		ours: []string{
 			"api/v1alpha1", "controllers/...", "internal/constraintindex", "internal/policy", "internal/history",
 			"internal/inbox",
@@ -409,22 +406,22 @@ var rooms = []room{
 		never: slices.Concat(clients, kinds),
 	},
 	{
-		// what the last minute of a container shows, and when to read and to write
+		// Records the last minute of a container, and decides when to read and when to write.
 		name: "flightrecorder", dir: "internal/flightrecorder/...", noStd: pure,
 		ours:    []string{"internal/cgroup", "internal/format", "internal/memory"},
 		outside: []string{"golang.org/x/time/rate"}, // token buckets that take the time as an argument
 		never:   slices.Concat(clients, kinds),
 	},
 	{
-		// whether a container that is about to reach its limit is lent memory: asked by the agent and by the manager
+		// Decides, for the agent and for the manager, whether to lend memory to a container near its limit.
 		name: "rescue", dir: "internal/rescue/...", noStd: pure,
 		ours:    []string{"api/v1alpha1", "internal/format", "internal/memory"},
 		outside: []string{"k8s.io/apimachinery/pkg/types"},
 		never:   clients,
 	},
 	{
-		// Runs on every node, so it stays small: of client-go it has the client for one kind and the list-and-watch of
-		// tools/cache (1.3 MB of program), and neither informers nor the clients of all kinds.
+		// The agent runs on every node, so its binary is small: of client-go it imports the REST client and tools/cache
+		// (1.3 MB), but neither informers nor the typed clients of all kinds.
 		name: "agent", dir: "cmd/agent/...",
 		ours: []string{
 			"api/v1alpha1", "cmd/agent/internal/...", "internal/attribution/...", "internal/cgroup", "internal/detect",
@@ -433,8 +430,8 @@ var rooms = []room{
 			"internal/procmem/...", "internal/quote", "internal/rescue", "internal/runtimes",
 		},
 		outside: []string{
-			"github.com/fsnotify/fsnotify", // inotify: new cgroups at once
-			"golang.org/x/sys/unix",        // the clock of a thread's processor time
+			"github.com/fsnotify/fsnotify", // watches for new cgroups
+			"golang.org/x/sys/unix",        // the CPU time of a thread
 			"golang.org/x/time/rate",       // token buckets that take the time as an argument
 			"github.com/prometheus/client_golang/...", "k8s.io/api/core/v1", "k8s.io/apimachinery/...",
 			"k8s.io/client-go/rest", "k8s.io/client-go/tools/cache", "k8s.io/klog/v2", "k8s.io/utils/clock",
@@ -444,7 +441,7 @@ var rooms = []room{
 		},
 	},
 	{
-		name: "kubectl-listing", dir: "cmd/kubectl-memfit/internal/listing", noStd: pure, // lists as kubectl get prints them
+		name: "kubectl-listing", dir: "cmd/kubectl-memfit/internal/listing", noStd: pure, // lists in kubectl get's format
 		ours: []string{"internal/quote"},
 		outside: []string{
 			"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured", "k8s.io/apimachinery/pkg/util/json",
@@ -462,7 +459,7 @@ var rooms = []room{
 		},
 	},
 	{
-		name: "kubectl-inventory", dir: "cmd/kubectl-memfit/internal/inventory", noStd: pure, // what runs in a cluster
+		name: "kubectl-inventory", dir: "cmd/kubectl-memfit/internal/inventory", noStd: pure, // lists a cluster's workloads
 		ours: []string{
 			"api/v1alpha1", "cmd/kubectl-memfit/internal/listing", "cmd/kubectl-memfit/internal/report",
 			"internal/constraints", "internal/format", "internal/identity", "internal/inject", "internal/memory",
@@ -475,14 +472,14 @@ var rooms = []room{
 		},
 	},
 	{
-		name: "kubectl-picture", dir: "cmd/kubectl-memfit/internal/picture", noStd: pure, // what fills a pod, as a drawing
+		name: "kubectl-picture", dir: "cmd/kubectl-memfit/internal/picture", noStd: pure, // draws the memory of a pod
 		ours: []string{
 			"api/v1alpha1", "cmd/kubectl-memfit/internal/listing", "cmd/kubectl-memfit/internal/report", "internal/format",
 			"internal/memory", "internal/pagemap", "internal/quote",
 		},
 	},
 	{
-		name: "kubectl-htmlreport", dir: "cmd/kubectl-memfit/internal/htmlreport", noStd: pure, // recommendations as a page
+		name: "kubectl-htmlreport", dir: "cmd/kubectl-memfit/internal/htmlreport", noStd: pure, // recommendations as HTML
 		ours: []string{
 			"api/v1alpha1", "cmd/kubectl-memfit/internal/inventory", "cmd/kubectl-memfit/internal/report", "internal/format",
 			"internal/history", "internal/memory",
@@ -492,8 +489,8 @@ var rooms = []room{
 	{
 		name: "kubectl-export", dir: "cmd/kubectl-memfit/internal/export", noStd: pure, // recommendations as patches
 		ours: []string{
-			"api/v1alpha1", "cmd/kubectl-memfit/internal/report", "internal/format", "internal/identity", "internal/quote",
-			"internal/workloadkind",
+			"api/v1alpha1", "cmd/kubectl-memfit/internal/report", "internal/format", "internal/identity", "internal/memory",
+			"internal/quote", "internal/workloadkind",
 		},
 		outside: []string{
 			"k8s.io/api/core/v1", "k8s.io/apimachinery/pkg/api/meta", "k8s.io/apimachinery/pkg/api/resource",
@@ -502,7 +499,7 @@ var rooms = []room{
 		},
 	},
 	{
-		name: "preview", dir: "cmd/kubectl-memfit/internal/preview", // what make demo shows while a node is compiled
+		name: "preview", dir: "cmd/kubectl-memfit/internal/preview", // make demo's output while a node compiles
 		ours: []string{
 			"api/v1alpha1", "cmd/kubectl-memfit/internal/htmlreport", "cmd/kubectl-memfit/internal/offline",
 			"cmd/kubectl-memfit/internal/report", "internal/history", "internal/memory", "internal/oom",
@@ -522,8 +519,8 @@ var rooms = []room{
 			"internal/memory", "internal/pagemap", "internal/runtimes", "internal/suggest",
 			"internal/profile", "internal/recommend", "internal/workload", "internal/workloadkind",
 		},
-		// yaml/v3 keeps comments and order of the manifests it edits; difflib writes the -o diff of two of them; sigs json
-		// reads as the API server does.
+		// yaml/v3 preserves the comments and the order of the manifests that it edits; difflib writes the output of -o diff;
+		// sigs.k8s.io/json decodes as the API server does.
 		outside: []string{
 			"github.com/pmezard/go-difflib/difflib", "github.com/spf13/cobra", "github.com/spf13/pflag", "go.yaml.in/yaml/v3",
 			"k8s.io/...", "sigs.k8s.io/json", "sigs.k8s.io/yaml",
@@ -532,28 +529,27 @@ var rooms = []room{
 	},
 }
 
-// free are the trees that may import anything. No room's line names them, so only test files and they themselves use
-// them.
+// free are the trees that may import anything. No layer lists them, so only they and test files can import them.
 var free = []string{"test/...", "hack/..."}
 
 var (
-	// pure rooms give equal output for equal input.
+	// pure layers return equal output for equal input.
 	pure = []string{"os", "net", "log", "context"}
-	// ownsNoProcess: files, flags, environment and exit codes belong to cmd.
+	// ownsNoProcess layers leave files, flags, environment and exit codes to cmd.
 	ownsNoProcess = []string{"os"}
 
-	// pods is what reading and editing a pod takes.
+	// pods are the imports of layers that read and edit pods.
 	pods = []string{
 		"k8s.io/api/core/v1", "k8s.io/apimachinery/pkg/apis/meta/v1", "k8s.io/apimachinery/pkg/api/resource",
 		"k8s.io/apimachinery/pkg/types",
 	}
-	// cached is what reading informer caches takes, and nothing that writes to the cluster by itself.
+	// cached are the imports of layers that read informer caches and do not write to the cluster.
 	cached = []string{
 		"k8s.io/api/...", "k8s.io/apimachinery/...", "k8s.io/client-go/tools/cache",
 		"sigs.k8s.io/controller-runtime/pkg/cache", "sigs.k8s.io/controller-runtime/pkg/client",
 		"sigs.k8s.io/controller-runtime/pkg/log",
 	}
-	// edge is what the rooms that talk to Kubernetes use.
+	// edge are the imports of layers that call the Kubernetes API.
 	edge = []string{
 		"github.com/go-logr/logr/...", "github.com/prometheus/client_golang/...", "k8s.io/...", "sigs.k8s.io/...",
 	}
