@@ -219,7 +219,7 @@ var _ = Describe("A pod whose recommended size cannot be had", func() {
 				for _, r := range replicas {
 					bounds, err := r.room.In(ctx, set.Namespace)
 					g.Expect(err).NotTo(HaveOccurred())
-					g.Expect(constraints.About(memory.WorkloadRef{}, nil, pod, bounds).Quota.Limits).To(
+					g.Expect(constraints.FactsOf(memory.WorkloadRef{}, nil, pod, bounds).Quota.Limits).To(
 						Equal(expected(got, 2560*memory.MiB)),
 					)
 				}

@@ -158,7 +158,8 @@ func (r *replica) start(
 			reports <- string(of.UID) + ": " + note
 		}},
 		Kills: &podwebhook.PendingKills{
-			Resolver: r.resolver, APIReader: mgr.GetAPIReader(), NodeShort: r.room.NodeShort, Clock: clock.RealClock{},
+			Resolver: r.resolver, APIReader: mgr.GetAPIReader(), NodePressureSince: r.room.NodePressureSince,
+			Clock: clock.RealClock{},
 		},
 	}
 	Expect(injector.Follow(mgr)).To(Succeed())

@@ -32,7 +32,7 @@ func (f folder) open(name string) (fd int, err error) {
 	return syscall.Open(string(f)+"/"+name, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 }
 
-// Keep implements [cgroup.Keeper]. Reads fail with ENODEV once the cgroup is removed.
+// Keep implements [cgroup.FileKeeper]. Reads fail with ENODEV once the cgroup is removed.
 func (f folder) Keep(name string) (io.ReadCloser, error) {
 	fd, err := f.open(name)
 	if err != nil {
@@ -51,7 +51,7 @@ func (l line) Read(p []byte) (int, error) {
 
 func (l line) Close() error { return syscall.Close(int(l)) }
 
-// Leaf implements [cgroup.Leaves]: the link count of a directory is 2 plus the number of its subdirectories. File
+// Leaf implements [cgroup.LeafChecker]: the link count of a directory is 2 plus the number of its subdirectories. File
 // systems that do not count links report 1.
 func (f folder) Leaf(dir string) bool {
 	var s syscall.Stat_t

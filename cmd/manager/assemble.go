@@ -45,7 +45,7 @@ func assemble(ctx context.Context, mgr ctrl.Manager, server webhook.Server, o op
 			return fmt.Errorf("preparing the cache of owners, namespaces and recommendations: %w", err)
 		}
 	}
-	resolver := policy.New(mgr.GetCache(), mgr.GetAPIReader()).Without(o.excluded()...).At(o.namespace)
+	resolver := policy.New(mgr.GetCache(), mgr.GetAPIReader()).Excluding(o.excluded()...).WithOwnNamespace(o.namespace)
 	events := inbox.NewInbox()
 	feed := &workloadctl.PodSource{Cache: mgr.GetCache(), Resolver: resolver, Inbox: events}
 	profiles := &profilectl.Reconciler{
@@ -127,7 +127,7 @@ func control(
 		return err
 	}
 	if history != nil {
-		workloads.Sources.Past = history
+		workloads.Sources.History = history
 	}
 	if o.sources.rollbackQueries {
 		workloads.Sources.Queries = &workloadctl.RollbackQueries{Count: o.sources.prometheus.Count, Clock: clock.RealClock{}}
@@ -197,7 +197,8 @@ func serve(
 		Resolver: resolver, Reader: mgr.GetCache(), Constraints: bounds, Metrics: podwebhook.NewMetrics(metrics.Registry),
 		Clock: clock.RealClock{}, Canaries: &podwebhook.Canaries{Replica: replica()},
 		Kills: &podwebhook.PendingKills{
-			Resolver: resolver, APIReader: mgr.GetAPIReader(), NodeShort: bounds.NodeShort, Clock: clock.RealClock{},
+			Resolver: resolver, APIReader: mgr.GetAPIReader(), NodePressureSince: bounds.NodePressureSince,
+			Clock: clock.RealClock{},
 		},
 		Trials: &podwebhook.Trials{Report: recorder.PodsNotCreated},
 	}

@@ -240,7 +240,7 @@ func readHistory(mgr ctrl.Manager, feed *workloadctl.PodSource, o options) (*usa
 	history := &usagectl.HistoryBackfill{
 		Name: source.Name(), Span: o.sources.prometheusSpan, Clock: clock.RealClock{}, Queue: feed,
 		Read: func(ctx context.Context, w memory.WorkloadRef, from, to time.Time, take func(memory.Sample)) error {
-			if err := source.Joins(ctx, w, here); err != nil {
+			if err := source.CheckCluster(ctx, w, here); err != nil {
 				return err
 			}
 			return source.History(ctx, w, prometheus.Span{From: from, To: to, Step: o.sources.prometheusStep}, take)

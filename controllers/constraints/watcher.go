@@ -57,8 +57,8 @@ func (n *Watcher) Facts(
 	ctx context.Context, w memory.WorkloadRef, containers []string, pod *corev1.Pod,
 ) (constraints.Facts, error) {
 	o, failed := n.Bounds.In(ctx, w.Namespace)
-	o.Above = n.above(ctx, w)
-	for _, of := range []memory.WorkloadRef{w, o.Above} {
+	o.Controller = n.above(ctx, w)
+	for _, of := range []memory.WorkloadRef{w, o.Controller} {
 		if of.Kind == "" {
 			continue
 		}
@@ -75,7 +75,7 @@ func (n *Watcher) Facts(
 	if failed != nil {
 		return constraints.Facts{}, fmt.Errorf("reading the constraints of %s: %w", w, failed)
 	}
-	return constraints.About(w, containers, pod, o), nil
+	return constraints.FactsOf(w, containers, pod, o), nil
 }
 
 // above returns the controller of a workload, such as a custom resource with its own scale; zero: unknown. A change of

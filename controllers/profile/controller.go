@@ -155,7 +155,7 @@ func (r *Reconciler) ProfilesChanged(changes []policy.Change) {
 		r.Enqueue(c.Key)
 	}
 	for n := range r.Profiles.Profiles().All() {
-		if n.GivesDefaults() {
+		if n.HoldsDefaults() {
 			r.Enqueue(n.Key())
 		}
 	}
@@ -210,7 +210,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key profile.Key) (reconcile.
 // gather reads the input of a profile's status; nil while the effective profiles are older than obj.
 func (r *Reconciler) gather(ctx context.Context, key profile.Key, obj client.Object) (*profilestatus.Input, error) {
 	index := r.Profiles.Profiles()
-	n := index.Exactly(key)
+	n := index.Get(key)
 	if n == nil || n.UID != obj.GetUID() || n.Generation < obj.GetGeneration() {
 		return nil, nil //nolint:nilnil // documented above
 	}
@@ -222,8 +222,8 @@ func (r *Reconciler) gather(ctx context.Context, key profile.Key, obj client.Obj
 	in := &profilestatus.Input{
 		Profile: n, Recommendations: recs.Items, Invalid: append(n.Invalid(), n.Clashes()...), NoWebhook: r.NoWebhook,
 	}
-	if n.GivesDefaults() {
-		in.Counts, in.Heirs = index.Defaults(n.Namespace), index.Heirs(n)
+	if n.HoldsDefaults() {
+		in.EffectiveDefaults, in.Heirs = index.Defaults(n.Namespace), index.Heirs(n)
 	}
 	if r.Usage != nil {
 		in.Gaps = r.Usage.Gaps()

@@ -54,7 +54,7 @@ const (
 type Lender interface {
 	Lend(
 		ctx context.Context, ref memory.WorkloadRef, pod *corev1.Pod, container string,
-		decide func(workloadctl.Lending) (*lending.Loan, string),
+		decide func(workloadctl.LoanFacts) (*lending.Loan, string),
 	) error
 }
 
@@ -207,7 +207,7 @@ type alarm struct {
 }
 
 func (c *Controller) gather(ctx context.Context, a *alarm) error {
-	resolved, err := c.Resolver.ResolveKept(ctx, a.pod, c.Inbox.Kept(a.pod.UID))
+	resolved, err := c.Resolver.ResolveRemembered(ctx, a.pod, c.Inbox.Kept(a.pod.UID))
 	if err != nil {
 		return fmt.Errorf("finding the profile of pod %s/%s: %w", a.pod.Namespace, a.pod.Name, err)
 	}
@@ -254,10 +254,10 @@ func (c *Controller) nodeOf(ctx context.Context, a *alarm) error {
 }
 
 func (c *Controller) lend(ctx context.Context, a *alarm) error {
-	err := c.Lender.Lend(ctx, a.ref, a.pod, a.Container, func(in workloadctl.Lending) (*lending.Loan, string) {
+	err := c.Lender.Lend(ctx, a.ref, a.pod, a.Container, func(in workloadctl.LoanFacts) (*lending.Loan, string) {
 		return c.decide(a, in)
 	})
-	var refused *workloadctl.NotLentError
+	var refused *workloadctl.LoanRefusedError
 	switch {
 	case errors.As(err, &refused):
 		c.refusedByServer(ctx, a, refused.Why)
@@ -276,7 +276,7 @@ func (c *Controller) lend(ctx context.Context, a *alarm) error {
 }
 
 // decide is called with the workload's loans and budget, while its state is locked and no other loan is decided.
-func (c *Controller) decide(a *alarm, in workloadctl.Lending) (*lending.Loan, string) {
+func (c *Controller) decide(a *alarm, in workloadctl.LoanFacts) (*lending.Loan, string) {
 	a.owner, a.refusal, a.loan = in.Owner, nil, nil
 	now := c.Clock.Now()
 	known, terms, node := a.view.Known, a.view.Policy, a.node

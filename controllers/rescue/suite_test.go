@@ -157,7 +157,7 @@ func (w *world) Facts(
 func (w *world) ranged(item corev1.LimitRangeItem) {
 	bounds := corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Name: "bounds"}}
 	bounds.Spec.Limits = []corev1.LimitRangeItem{item}
-	w.facts = constraints.About(w.ref(), nil, w.pod, constraints.Objects{LimitRanges: []corev1.LimitRange{bounds}})
+	w.facts = constraints.FactsOf(w.ref(), nil, w.pod, constraints.Objects{LimitRanges: []corev1.LimitRange{bounds}})
 }
 
 // name is that of the workload's records.
@@ -235,7 +235,7 @@ type afterAll struct {
 
 func (l afterAll) Lend(
 	ctx context.Context, ref memory.WorkloadRef, pod *corev1.Pod, container string,
-	decide func(workloadctl.Lending) (*lending.Loan, string),
+	decide func(workloadctl.LoanFacts) (*lending.Loan, string),
 ) error {
 	l.come.Done()
 	l.come.Wait()

@@ -211,7 +211,7 @@ func (w Sweeper) Confirm(ctx context.Context, of memory.WorkloadRef) (records.Pr
 }
 
 func presence(ctx context.Context, from client.Reader, of memory.WorkloadRef) (p records.Presence, err error) {
-	if identity.Is(of) {
+	if identity.IsIdentity(of) {
 		return records.Presence{State: records.Exists, UID: identity.UID(of)}, nil
 	}
 	var obj client.Object = &corev1.Pod{} // of other kinds, only metadata is cached
@@ -227,7 +227,7 @@ func presence(ctx context.Context, from client.Reader, of memory.WorkloadRef) (p
 	}
 	p.State, p.UID = records.Exists, obj.GetUID()
 	if obj.GetDeletionTimestamp() != nil {
-		p.State = records.Leaving
+		p.State = records.Terminating
 	}
 	return p, nil
 }

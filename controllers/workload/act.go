@@ -53,7 +53,7 @@ func (r *Reconciler) act(
 ) error {
 	var resizes, disruptions []rollout.Action
 	for _, a := range actions {
-		if pod := s.Pod(a.UID); pod != nil && workload.Disturbs(pod, a) {
+		if pod := s.Pod(a.UID); pod != nil && workload.MakesUnavailable(pod, a) {
 			disruptions = append(disruptions, a)
 		} else {
 			resizes = append(resizes, a)
@@ -97,9 +97,9 @@ func (r *Reconciler) carryOut(
 	if pod == nil || a.Evict && r.Executor.Evict == nil || !a.Evict && r.Executor.Resize == nil {
 		return rollout.Outcome{Kind: rollout.OutcomeGone}, nil
 	}
-	if workload.Disturbs(pod, a) {
+	if workload.MakesUnavailable(pod, a) {
 		wanted, err := r.podCount(ctx, s.Owner.Ref)
-		why := m.TooFewServe(s, a, wanted)
+		why := m.TooFewAvailable(s, a, wanted)
 		if err != nil {
 			why = quote.Line(err.Error())
 		}
@@ -121,10 +121,10 @@ func (r *Reconciler) carryOut(
 	}
 	o, failed = workload.OutcomeOf(a, err, r.lacksRight(ctx, pod, a, err))
 	if o.Kind == rollout.OutcomeRefused && !a.Evict {
-		o.Why += workload.RefusedWhole(pod)
+		o.Why += workload.PodSizeHint(pod)
 	}
 	if o.Kind == rollout.OutcomeNoRight && !a.Evict {
-		o.Why += workload.InsteadOfResize(s, pod, a)
+		o.Why += workload.WithoutResizeHint(s, pod, a)
 	}
 	switch {
 	case err == nil:
@@ -143,7 +143,7 @@ func (r *Reconciler) budgetForbids(ctx context.Context, pod *corev1.Pod) string 
 	if r.Executor.MayEvict == nil || !apierrors.IsTooManyRequests(r.Executor.MayEvict(ctx, pod)) {
 		return ""
 	}
-	return workload.BudgetForbids
+	return workload.BlockedByBudget
 }
 
 // lacksRight reports whether memfit is known to lack the right to a refused action.

@@ -257,7 +257,7 @@ var _ = Describe("A recommendation that is applied", func() {
 	It("does nothing while memfit's own namespace is annotated with a pause, and says so", func() {
 		profiled()
 		expect.Applied(w.ctx, w.client, build.Namespace(w.namespace+"-home", v1alpha1.PauseAnnotation, "true"))
-		w.reconciler.Resolver.At(w.namespace + "-home")
+		w.reconciler.Resolver.WithOwnNamespace(w.namespace + "-home")
 		f := newFleet(w, 1)
 		Expect(f.reconcile(f.ref)).To(Succeed())
 		f.killed()

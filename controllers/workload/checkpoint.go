@@ -158,7 +158,7 @@ func newRecord(of memory.Workload) metav1.ObjectMeta {
 	switch {
 	case of.Ref.NodeClass != "":
 		m.Labels = map[string]string{v1alpha1.IdentityLabel: identity.ByNode}
-	case identity.Is(of.Ref):
+	case identity.IsIdentity(of.Ref):
 		m.Labels = map[string]string{v1alpha1.IdentityLabel: platform}
 	}
 	return m

@@ -194,7 +194,7 @@ var _ = Describe("What constrains a workload", func() {
 			InitContainer("setup", build.Request("200Mi"), build.Limit("256Mi")).Obj()
 		Expect(w.client.Create(w.ctx, pod.DeepCopy(), client.DryRunAll)).To(Succeed())
 
-		facts := constraints.About(
+		facts := constraints.FactsOf(
 			w.alone("web"), []string{"app"}, pod, constraints.Objects{LimitRanges: []corev1.LimitRange{*ranges}},
 		)
 		admitted, refused := 0, 0
@@ -374,7 +374,7 @@ var _ = Describe("A conflict with another autoscaler", func() {
 
 var _ = Describe("A raise after a kill", func() {
 	ofPods := func(most string) constraints.Facts { // the most that a pod may have
-		return constraints.About(memory.WorkloadRef{}, nil, nil, constraints.Objects{LimitRanges: []corev1.LimitRange{{
+		return constraints.FactsOf(memory.WorkloadRef{}, nil, nil, constraints.Objects{LimitRanges: []corev1.LimitRange{{
 			ObjectMeta: metav1.ObjectMeta{Name: "bounds"}, Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
 				Type: corev1.LimitTypePod, Max: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(most)},
 			}}},

@@ -135,7 +135,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, ref memory.WorkloadRef) (rec
 	result, err := r.reconcile(within, ref)
 	switch {
 	case err != nil && errors.Is(within.Err(), context.DeadlineExceeded):
-		r.Metrics.givenUp.Inc()
+		r.Metrics.timedOut.Inc()
 		return r.stalled(ctx, ref, longestBackoff, err, v1alpha1.ReasonReconcileTimedOut, func(next string) string {
 			return fmt.Sprintf("The reconcile of this workload that began at %s did not end within %s and was canceled; the "+
 				"next begins at %s: %s", format.Time(began), format.InWords(timeout), next, quote.Line(err.Error()))
@@ -169,7 +169,7 @@ func (r *Reconciler) reconcile(ctx context.Context, ref memory.WorkloadRef) (rec
 	switch {
 	case err != nil:
 		return reconcile.Result{}, fmt.Errorf("gathering %s: %w", ref, err)
-	case s.Presence.State == records.Gone || s.Presence.State == records.Leaving:
+	case s.Presence.State == records.Gone || s.Presence.State == records.Terminating:
 		if e, known := r.states.get(ref); known {
 			e.mu.Lock()
 			defer e.mu.Unlock()
@@ -240,7 +240,7 @@ func (r *Reconciler) prepare(s *workload.Snapshot, e *entry) {
 
 func (r *Reconciler) step(e *entry, s *workload.Snapshot, now time.Time) (next *workload.State, f workload.Effects) {
 	// a step that changes no pods needs no budget; but in every mode, a step may restore limits that memfit lowered
-	if sizing := e.state.Rollout(); !s.Disturbs() && len(sizing.Lowerings)+len(sizing.Reverts) == 0 {
+	if sizing := e.state.Rollout(); !s.ChangesRunningPods() && len(sizing.Lowerings)+len(sizing.Reverts) == 0 {
 		return workload.Step(e.state, s, now)
 	}
 	r.Totals.reserve(s.Owner.Ref, func(a *rollout.Allowance) []rollout.Spent {
@@ -257,8 +257,8 @@ func (r *Reconciler) afterSave(ref memory.WorkloadRef, e *entry, f *workload.Eff
 	if e.state.HasHistory() { // it replaces the former state
 		r.former.drop(ref)
 	}
-	if r.Sources.Past != nil && e.state.KnowsPast() {
-		r.Sources.Past.Forget(ref)
+	if r.Sources.History != nil && e.state.KnowsPast() {
+		r.Sources.History.Forget(ref)
 	}
 	loans := e.state.Rollout().Loans
 	r.Totals.setLoans(ref, loans)

@@ -348,7 +348,7 @@ var _ = Describe("What a workload used before memfit saw it", func() {
 				return nil
 			},
 		}
-		w.reconciler.Sources.Past = past
+		w.reconciler.Sources.History = past
 		ctx, stop := context.WithCancel(w.ctx)
 		stopped := make(chan error)
 		go func() { stopped <- past.Start(ctx) }()

@@ -46,11 +46,11 @@ func (r *Reconciler) gather(
 		if _, again := policies[pod.UID]; again {
 			continue // the inbox still has an earlier pod of that name
 		}
-		resolved, err := r.Resolver.ResolveKept(ctx, pod, r.Inbox.Kept(pod.UID))
+		resolved, err := r.Resolver.ResolveRemembered(ctx, pod, r.Inbox.Kept(pod.UID))
 		if err != nil {
 			return nil, err
 		}
-		if kept, complete := resolved.Keep(pod); complete {
+		if kept, complete := resolved.Remember(pod); complete {
 			r.Inbox.Keep(pod.UID, key, kept)
 		}
 		if resolved.Ref != ref {
@@ -84,7 +84,7 @@ func (r *Reconciler) gather(
 		s.Snapshots = r.Sources.Snapshots.Of(ctx, s.Pods)
 	}
 	if r.Sources.Usage != nil {
-		s.Silent = memory.Lasting(r.Sources.Usage.Gaps(), r.Clock.Now())
+		s.SilentNodes = memory.Lasting(r.Sources.Usage.Gaps(), r.Clock.Now())
 	}
 	s.QueryResult = r.queryResult(ctx, s.RollbackQuery())
 	return s, nil
@@ -181,11 +181,11 @@ func placed(s *workload.Snapshot) map[types.UID]inbox.Placement {
 
 // past returns the workload's earlier history, as long as the state needs it; nil: not needed, or unavailable.
 func (r *Reconciler) past(w memory.WorkloadRef, m *workload.State) *workload.Past {
-	if r.Sources.Past == nil || !m.WantsPast() || w.NodeClass != "" { // names of past pods do not show their node class
+	if r.Sources.History == nil || !m.WantsPast() || w.NodeClass != "" { // names of past pods do not show their node class
 		return nil
 	}
-	containers, read := r.Sources.Past.Get(w)
-	return &workload.Past{Source: r.Sources.Past.Source(), Read: read, Containers: containers}
+	containers, read := r.Sources.History.Get(w)
+	return &workload.Past{Source: r.Sources.History.Source(), Read: read, Containers: containers}
 }
 
 // Sources are the inputs of a step besides the events in the inbox.
@@ -204,8 +204,8 @@ type Sources struct {
 	}
 	// Usage returns the nodes that report no usage of their pods. nil: unknown.
 	Usage interface{ Gaps() []memory.Silence }
-	// Past returns the usage of workloads before memfit observed them. nil: unavailable.
-	Past interface {
+	// History returns the usage of workloads before memfit observed them. nil: unavailable.
+	History interface {
 		Get(w memory.WorkloadRef) (containers map[string]*history.Container, read bool)
 		Forget(w memory.WorkloadRef)
 		Source() string

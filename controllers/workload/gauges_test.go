@@ -29,7 +29,7 @@ func gathered(t *testing.T, r *prometheus.Registry) string {
 	}
 	var out bytes.Buffer
 	for _, f := range families {
-		if f.Help = nil; f.GetName() == "memfit_reconciles_given_up_total" {
+		if f.Help = nil; f.GetName() == "memfit_reconciles_timed_out_total" {
 			continue
 		}
 		if _, err := expfmt.MetricFamilyToText(&out, f); err != nil {

@@ -85,7 +85,7 @@ func (k *knownNamespace) Get(
 }
 
 func (w *world) stepRef(task string) memory.WorkloadRef {
-	id, found := identity.Of(w.step(task, 1), memory.WorkloadRef{
+	id, found := identity.Find(w.step(task, 1), memory.WorkloadRef{
 		APIVersion: "tekton.dev/v1", Kind: "TaskRun", Namespace: w.namespace, Name: "ci-1-" + task,
 	}, nil)
 	Expect(found).To(BeTrue())

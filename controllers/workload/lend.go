@@ -23,8 +23,8 @@ import (
 // result of the last write is unknown. The workload is queued; retry after its reconcile.
 var ErrNotLoaded = errors.New("the workload's checkpoint is not read yet")
 
-// Lending is what the workload reconciler knows for the decision about a loan.
-type Lending struct {
+// LoanFacts is what the workload reconciler knows for the decision about a loan.
+type LoanFacts struct {
 	Owner    memory.Workload
 	Loans    []rescue.Loan // of the workload: current, and of the last hour
 	Program  string        // of the container; empty: unknown
@@ -42,7 +42,7 @@ type Lending struct {
 // If a loan was written but not sent, decide should return it again: Lend then sends it without writing it again.
 func (r *Reconciler) Lend(
 	ctx context.Context, ref memory.WorkloadRef, pod *corev1.Pod, container string,
-	decide func(Lending) (loan *rescue.Loan, why string),
+	decide func(LoanFacts) (loan *rescue.Loan, why string),
 ) error {
 	loan, owner, err := r.writeLoan(ctx, ref, pod, container, decide)
 	if err != nil || loan == nil {
@@ -56,7 +56,7 @@ func (r *Reconciler) Lend(
 	case errors.Is(sent, ErrPodChanged): // perhaps by another leader with the same loan; the next steps show it
 		return sent
 	case o.Kind != rollout.OutcomeUnknown:
-		return errors.Join(&NotLentError{cmp.Or(o.Why, sent.Error())}, r.removeLoan(ctx, owner, loan))
+		return errors.Join(&LoanRefusedError{cmp.Or(o.Why, sent.Error())}, r.removeLoan(ctx, owner, loan))
 	default:
 		return fmt.Errorf("resizing pod %s/%s: %w", pod.Namespace, pod.Name, uncertain)
 	}
@@ -64,15 +64,15 @@ func (r *Reconciler) Lend(
 	return nil
 }
 
-// NotLentError is the API server's refusal of a loan.
-type NotLentError struct{ Why string }
+// LoanRefusedError is the API server's refusal of a loan.
+type LoanRefusedError struct{ Why string }
 
-func (e *NotLentError) Error() string { return "the API server refused the loan: " + e.Why }
+func (e *LoanRefusedError) Error() string { return "the API server refused the loan: " + e.Why }
 
 // writeLoan calls decide, and stores the loan that it returns in the checkpoint; nil: no loan.
 func (r *Reconciler) writeLoan(
 	ctx context.Context, ref memory.WorkloadRef, pod *corev1.Pod, container string,
-	decide func(Lending) (*rescue.Loan, string),
+	decide func(LoanFacts) (*rescue.Loan, string),
 ) (loan *rescue.Loan, owner memory.Workload, err error) {
 	e, known := r.states.get(ref)
 	if !known {
@@ -85,7 +85,7 @@ func (r *Reconciler) writeLoan(
 	}
 	owner = memory.Workload{Ref: ref, UID: e.owner}
 	of := memory.ContainerRef{Namespace: pod.Namespace, Pod: pod.Name, UID: pod.UID, Container: container}
-	in := Lending{Owner: owner, Loans: e.state.Rollout().Loans, Program: e.state.ProgramOf(of)}
+	in := LoanFacts{Owner: owner, Loans: e.state.Rollout().Loans, Program: e.state.ProgramOf(of)}
 	in.Demand, in.DemandAt = e.state.DemandOf(of)
 	var next *workload.State
 	try := func(a *rollout.Allowance) []rollout.Spent {
@@ -96,7 +96,7 @@ func (r *Reconciler) writeLoan(
 		loan, why = decide(in)
 		next = e.state.Clone()
 		if loan != nil && !isStored(in.Loans, loan) {
-			next.Rollout().Lend(*loan, why, a != nil)
+			next.Rollout().AddLoan(*loan, why, a != nil)
 		}
 		return next.Rollout().Spent
 	}
@@ -139,7 +139,7 @@ func (r *Reconciler) removeLoan(ctx context.Context, owner memory.Workload, l *r
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	next := e.state.Clone()
-	next.Rollout().NotLent(l.UID, l.Container, l.Sequence)
+	next.Rollout().RemoveLoan(l.UID, l.Container, l.Sequence)
 	r.Totals.reserve(owner.Ref, func(*rollout.Allowance) []rollout.Spent { return next.Rollout().Spent })
 	if err := r.save(ctx, owner, e, next, r.Clock.Now()); err != nil {
 		return fmt.Errorf("removing a loan that was not sent: %w", err)

@@ -23,8 +23,8 @@ import (
 type Metrics struct {
 	kills, stalls, restarts, changes *prometheus.CounterVec
 
-	givenUp prometheus.Counter
-	gauges  *gauges
+	timedOut prometheus.Counter
+	gauges   *gauges
 }
 
 // NewMetrics registers the controllers' metrics.
@@ -49,13 +49,13 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			"Changes of running pods (Resize, Evict, Rollback) and their outcomes (Resized, Replaced, NotResized, "+
 				"Reverted, ConflictingWriter), by workload (Kind/name).",
 			"what"),
-		givenUp: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "memfit_reconciles_given_up_total",
+		timedOut: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "memfit_reconciles_timed_out_total",
 			Help: "Reconciles of a workload that were canceled after ten seconds.",
 		}),
 		gauges: newGauges(r),
 	}
-	r.MustRegister(m.givenUp)
+	r.MustRegister(m.timedOut)
 	return m
 }
 

@@ -309,7 +309,7 @@ func TestAnOwnerThatTheCacheLacksIsReadOnce(t *testing.T) {
 	if ref, _ := feed.Inbox.Workload(d.pods[0].UID); ref != d.web() {
 		t.Errorf("the pod belongs to %s, want the best name, %s", ref, d.web())
 	}
-	resolved, err := resolver.ResolveKept(t.Context(), d.pods[0], feed.Inbox.Kept(d.pods[0].UID))
+	resolved, err := resolver.ResolveRemembered(t.Context(), d.pods[0], feed.Inbox.Kept(d.pods[0].UID))
 	if err != nil || resolved.Profile == nil || reads != 2 {
 		t.Errorf("governed by %v after %d reads (%v), want web after ReplicaSet and Deployment", resolved.Profile, reads, err)
 	}

@@ -61,15 +61,15 @@ func (r *Reconciler) leave(ctx context.Context, s *workload.Snapshot) error {
 func (r *Reconciler) drop(w memory.WorkloadRef) {
 	if e, known := r.states.get(w); known && e.state.HasHistory() {
 		r.former.keep(w, former{
-			owner: e.owner, namespace: e.namespace, state: e.state.Remains(), at: r.Clock.Now(),
+			owner: e.owner, namespace: e.namespace, state: e.state.RetainedState(), at: r.Clock.Now(),
 		})
 	}
 	r.states.drop(w)
 	r.backoffs.done(w)
 	r.Metrics.forget(w)
 	r.Totals.setLoans(w, nil)
-	if r.Sources.Past != nil {
-		r.Sources.Past.Forget(w)
+	if r.Sources.History != nil {
+		r.Sources.History.Forget(w)
 	}
 }
 
@@ -83,7 +83,7 @@ func (r *Reconciler) vanished(ctx context.Context, s *workload.Snapshot, err err
 	}
 	var unknown error
 	s.Presence, unknown = r.sweeper().Confirm(ctx, s.Owner.Ref)
-	return unknown == nil && (s.Presence.State == records.Gone || s.Presence.State == records.Leaving)
+	return unknown == nil && (s.Presence.State == records.Gone || s.Presence.State == records.Terminating)
 }
 
 // claim reports whether a stored record may be used for the workload. It deletes the record if the record belongs to an
@@ -117,7 +117,7 @@ func (r *Reconciler) rememberStored(s *workload.Snapshot, stored *v1alpha1.Memor
 	}
 	if _, err := state.Unpack(stored); err == nil {
 		owner, _ := records.OwnerUID(stored.OwnerReferences, ref)
-		r.former.keep(ref, former{owner: owner, namespace: namespace, state: state.Remains(), at: r.Clock.Now()})
+		r.former.keep(ref, former{owner: owner, namespace: namespace, state: state.RetainedState(), at: r.Clock.Now()})
 	}
 }
 
@@ -150,7 +150,7 @@ func (r *Reconciler) release(ctx context.Context, s *workload.Snapshot) error {
 		failed = r.withdraw(ctx, ref)
 	}
 	if failed == nil {
-		r.Inbox.Release(ref, inbox.Answer{Problem: s.Problem, Why: s.Why})
+		r.Inbox.Release(ref, inbox.NoProfile{Problem: s.Problem, Why: s.Why})
 	}
 	if !known {
 		return failed
@@ -190,7 +190,7 @@ type counted struct {
 
 // tooManyIdentities reports whether a new identity would exceed the maximum of its profile.
 func (r *Reconciler) tooManyIdentities(ctx context.Context, s *workload.Snapshot) (bool, error) {
-	if !identity.Is(s.Owner.Ref) && s.Owner.Ref.NodeClass == "" {
+	if !identity.IsIdentity(s.Owner.Ref) && s.Owner.Ref.NodeClass == "" {
 		return false, nil
 	}
 	key, most := s.Profile.Key(), cmp.Or(r.Settings.MaxIdentities, identity.MaxPerProfile)

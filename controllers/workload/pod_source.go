@@ -176,7 +176,7 @@ func (f *PodSource) followOwners(ctx context.Context) error {
 // own controller, as after `kubectl delete --cascade=orphan`.
 func (f *PodSource) ownerChanged(kind schema.GroupVersionKind, before, after client.Object) {
 	if !maps.Equal(
-		informers.OurAnnotations(before.GetAnnotations()), informers.OurAnnotations(after.GetAnnotations()),
+		informers.MemfitAnnotations(before.GetAnnotations()), informers.MemfitAnnotations(after.GetAnnotations()),
 	) || !maps.Equal(before.GetLabels(), after.GetLabels()) { // the cache keeps only the labels of namespaces
 		f.Enqueue(f.workloadsAffectedBy(kind, after)...)
 	}
@@ -210,7 +210,7 @@ func (f *PodSource) workloadsAffectedBy(kind schema.GroupVersionKind, obj client
 	var all []memory.WorkloadRef
 	for _, w := range f.Inbox.Workloads() {
 		inNamespace := kind.Kind == "Namespace" && kind.Group == "" &&
-			(w.Namespace == obj.GetName() || f.Resolver.Home() == obj.GetName())
+			(w.Namespace == obj.GetName() || f.Resolver.OwnNamespace() == obj.GetName())
 		if inNamespace || w.Whole() == refOf(kind, obj) {
 			all = append(all, w)
 		}
@@ -237,7 +237,7 @@ func (f *PodSource) seen(ctx context.Context, pod *corev1.Pod) {
 // place assigns a pod to its workload. kept is false if the result is preliminary because an owner is missing.
 func (f *PodSource) place(pod *corev1.Pod, resolved *policy.Resolution, err error) (ref memory.WorkloadRef, kept bool) {
 	key := client.ObjectKeyFromObject(pod)
-	if k, complete := resolved.Keep(pod); complete && err == nil {
+	if k, complete := resolved.Remember(pod); complete && err == nil {
 		f.Inbox.Keep(pod.UID, key, k)
 		return k.Workload, true
 	}
@@ -261,7 +261,7 @@ func (f *PodSource) resolve(ctx context.Context, pod *corev1.Pod) (policy.Resolu
 // ignored reports whether an event may be ignored, because no profile governed any of the workload's pods at its last
 // reconcile, and none governs this pod.
 func (f *PodSource) ignored(ref memory.WorkloadRef, resolved *policy.Resolution) bool {
-	return resolved.Profile == nil && f.Inbox.Released(ref, inbox.Answer{Problem: resolved.Problem, Why: resolved.Why})
+	return resolved.Profile == nil && f.Inbox.Released(ref, inbox.NoProfile{Problem: resolved.Problem, Why: resolved.Why})
 }
 
 // gone adds the last known state of a deleted pod to the inbox. After missed events, this is the state in the cache.

@@ -26,7 +26,7 @@ func TestBelow(t *testing.T) {
 	} {
 		inbox.AddPod(uid, types.NamespacedName{Namespace: w.Namespace, Name: string(uid)}, w)
 	}
-	feed := &PodSource{Inbox: inbox, Resolver: policy.New(nil, nil).At("memfit-system")}
+	feed := &PodSource{Inbox: inbox, Resolver: policy.New(nil, nil).WithOwnNamespace("memfit-system")}
 	named := func(namespace, name string) *metav1.PartialObjectMetadata {
 		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	}

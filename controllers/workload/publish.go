@@ -26,14 +26,14 @@ import (
 type projection struct {
 	object
 	generation int64
-	conditions []metav1.Condition // without messages, for transition times
-	worth      workload.Worth     // of the status
-	writtenAt  time.Time          // zero: another process wrote the status
+	conditions []metav1.Condition    // without messages, for transition times
+	worth      workload.StatusHashes // of the status
+	writtenAt  time.Time             // zero: another process wrote the status
 }
 
 func (e *entry) projectionOf(rec *v1alpha1.MemoryRecommendation) projection {
 	p := projection{
-		object: objectOf(rec), generation: rec.Generation, worth: e.state.WorthOf(&rec.Status),
+		object: objectOf(rec), generation: rec.Generation, worth: e.state.HashStatus(&rec.Status),
 	}
 	p.conditions = make([]metav1.Condition, len(rec.Status.Conditions))
 	for i, c := range rec.Status.Conditions {
@@ -95,13 +95,13 @@ func (r *Reconciler) detectForeignEdit(ctx context.Context, s *workload.Snapshot
 	return r.identifyRecommendation(ctx, s, e)
 }
 
-// upToDate reports whether no write is due: the recommendation is unchanged, or only its figures ([workload.Worth])
-// differ. Figures change with every step of a leaking or crashing container, so they are written at most once per
-// CheckpointEvery.
+// upToDate reports whether no write is due: the recommendation is unchanged, or only its figures
+// ([workload.StatusHashes]) differ. Figures change with every step of a leaking or crashing container, so they are
+// written at most once per CheckpointEvery.
 func (r *Reconciler) upToDate(e *entry, f *workload.Effects, now time.Time) bool {
-	known, worth := &e.recommendation, e.state.WorthOf(&f.Status)
-	return known.resourceVersion != "" && known.worth.News == worth.News &&
-		(known.worth.Figures == worth.Figures || now.Sub(known.writtenAt) < r.Settings.CheckpointEvery)
+	known, worth := &e.recommendation, e.state.HashStatus(&f.Status)
+	return known.resourceVersion != "" && known.worth.Stable == worth.Stable &&
+		(known.worth.Fluctuating == worth.Fluctuating || now.Sub(known.writtenAt) < r.Settings.CheckpointEvery)
 }
 
 // stored returns the cached recommendation; nil: none.

@@ -53,14 +53,14 @@ func (r *Reconciler) postpone(
 	old := e.state.DropOldCounters(events)
 	arrival := workload.Arrival{
 		Now: now, SteppedAt: e.state.SteppedAt(), RestUntil: e.restUntil, Pods: pods, Suspect: e.suspect,
-		Runs:  identity.Is(ref),
+		Runs:  identity.IsIdentity(ref),
 		Ended: e.state.ContainerEnded(events), OnlySamples: events.OnlySamples() || old && events.Quiet(),
 	}
 	wait, absorb := arrival.Wait()
 	if !absorb {
 		return wait
 	}
-	pressing := e.state.Absorb(events, now)
+	pressing := e.state.AddSamples(events, now)
 	r.Inbox.Done(ref)
 	if pressing {
 		return 0

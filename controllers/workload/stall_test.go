@@ -96,7 +96,8 @@ var _ = Describe("A stall", func() {
 		Expect(rec.Status.Containers[0].Recommended.Limit.String()).To(Equal("512Mi"))
 		Expect(rec.Status.Summary).To(ContainSubstring("stalled at 256Mi at "))
 		Expect(w.recorder.all()).To(
-			ContainElement(HavePrefix("Warning Pod/web-0 MemoryStalled: Container app has been stalled at its limit of 256Mi since ")),
+			ContainElement(HavePrefix(
+				"Warning Pod/web-0 MemoryStalled: Container app has been stalled at its limit of 256Mi since ")),
 		)
 		Expect(w.recorder.all()).To(ContainElement(HavePrefix("Warning Deployment/web MemoryStalled: Pod web-0: ")))
 		f.looks()
@@ -111,7 +112,7 @@ var _ = Describe("A stall", func() {
 		f.uses(3*time.Minute, alive, 0)
 		rec = w.recommendation(f.ref)
 		Expect(rec.Status.Conditions).To(
-			stalled(metav1.ConditionFalse, v1alpha1.ReasonStallEnded, ContainSubstring("it ended after the limit was raised to")),
+			stalled(metav1.ConditionFalse, v1alpha1.ReasonStallEnded, ContainSubstring("ended after the limit was raised to")),
 		)
 		Expect(rec.Status.RecentStalls[0].Ended).NotTo(BeNil())
 		Expect(w.recorder.about("StallEnded")).To(HaveLen(2))

@@ -203,7 +203,7 @@ var _ = Describe("A running pod with a size as a whole", func() {
 
 	It("holds a container of which nobody knows what it needs, and stays", func() {
 		f := newWholeFleet(w)
-		Expect(workload.RefusedWhole(f.live())).To(BeEmpty())
+		Expect(workload.PodSizeHint(f.live())).To(BeEmpty())
 		f.looks()
 		f.killed()
 		rec := f.looks()

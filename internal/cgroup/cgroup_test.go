@@ -112,7 +112,7 @@ func TestHolds(t *testing.T) {
 		"the reader's own cgroup":     {"0::/\n", false},
 		"nothing":                     {"", false},
 	} {
-		if got := Holds(id, []byte(tc.text)); got != tc.want {
+		if got := InContainer(id, []byte(tc.text)); got != tc.want {
 			t.Errorf("%s: %t, want %t", name, got, tc.want)
 		}
 	}
@@ -269,7 +269,7 @@ func TestReadV2(t *testing.T) {
 	want := Reading{
 		Usage: 100 * memory.MiB, Limit: Unlimited, High: 127506841, Anon: 70 * memory.MiB, File: 30 * memory.MiB,
 		Swap: 4 * memory.KiB, Faults: 5, Waited: new(time.Second),
-		Events: Events{Kills: 2, Reached: 57811, Known: true},
+		Events: Events{Kills: 2, LimitFailures: 57811, Known: true},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -277,7 +277,7 @@ func TestReadV2(t *testing.T) {
 	if got.Demand() != 70*memory.MiB+4*memory.KiB {
 		t.Errorf("demand is %v", got.Demand())
 	}
-	if events := tree.Events(containers[0].PodDir); events != (Events{Kills: 2, Reached: 57811, Known: true}) {
+	if events := tree.Events(containers[0].PodDir); events != (Events{Kills: 2, LimitFailures: 57811, Known: true}) {
 		t.Errorf("the pod's events are %+v", events)
 	}
 	if events := tree.Events("gone"); events != (Events{}) {

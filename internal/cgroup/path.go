@@ -37,9 +37,9 @@ func ParsePath(path string) (Ref, bool) {
 	return Ref{}, false
 }
 
-// Holds reports whether text, a /proc/PID/cgroup, names this container ID: the process is in the cgroup of the
+// InContainer reports whether text, a /proc/PID/cgroup, names this container ID: the process is in the cgroup of the
 // container or below. In a cgroup namespace of the reader, paths of other containers of its pod lack the pod.
-func Holds(container string, text []byte) bool {
+func InContainer(container string, text []byte) bool {
 	where, _, ok := MemoryPath(text)
 	if !ok {
 		return false

@@ -33,10 +33,10 @@ type Reading struct {
 // Events has the kernel's counters of OOM events in a cgroup and all below it.
 type Events struct {
 	Kills uint64 // OOM-killed processes, also for lack of memory on the node; see [Reading.event]
-	// Reached counts the allocations that failed at a limit of these cgroups. The kernel then selects a victim in them;
-	// one kill may follow any number of failures. Known is false on version 1, where Reached is unknown.
-	Reached uint64
-	Known   bool
+	// LimitFailures counts the allocations that failed at a limit of these cgroups. The kernel then selects a victim in
+	// them; one kill may follow any number of failures. Known is false on version 1, where LimitFailures is unknown.
+	LimitFailures uint64
+	Known         bool
 }
 
 // Demand returns the memory that the kernel cannot reclaim: usage without page cache, plus swap. cAdvisor's series give
@@ -45,7 +45,7 @@ type Events struct {
 func (r *Reading) Demand() memory.Bytes { return r.Usage.Minus(r.File).Plus(r.Swap) }
 
 // Gauge reads a cgroup several times a second. It keeps the files of usage and limit open if the file system is a
-// [Keeper], because opening and closing is most of the cost.
+// [FileKeeper], because opening and closing is most of the cost.
 type Gauge struct {
 	tree         *Tree
 	dir          string
@@ -55,7 +55,7 @@ type Gauge struct {
 // Gauge returns the Gauge of a cgroup. The caller must close it.
 func (t *Tree) Gauge(dir string) Gauge {
 	g := Gauge{tree: t, dir: dir}
-	if keeper, ok := t.fsys.(Keeper); ok { // after an error, each reading opens the file
+	if keeper, ok := t.fsys.(FileKeeper); ok { // after an error, each reading opens the file
 		g.usage, _ = keeper.Keep(path.Join(dir, t.usageFile()))
 		g.limit, _ = keeper.Keep(path.Join(dir, t.limitFile()))
 	}
@@ -172,7 +172,7 @@ func (r *Reading) event(name string, value uint64) {
 	case "oom_kill":
 		r.Kills = value
 	case "oom": // version 2
-		r.Reached, r.Known = value, true
+		r.LimitFailures, r.Known = value, true
 	case "under_oom":
 		r.UnderOOM = value != 0
 	}
@@ -235,7 +235,7 @@ func (p *processes) add(text []byte) {
 // below adds the processes of the cgroups below dir. It skips removed cgroups, and threaded ones (v2), whose processes
 // are listed in the cgroup above.
 func (p *processes) below(dir string, depth int) {
-	if l, ok := p.tree.fsys.(Leaves); ok && l.Leaf(dir) {
+	if l, ok := p.tree.fsys.(LeafChecker); ok && l.Leaf(dir) {
 		return // the usual case; saves listing some sixty files
 	}
 	names, err := p.tree.children(dir)

@@ -32,13 +32,13 @@ type Tree struct {
 	buffer  []byte
 }
 
-// Leaves is a file system that can report without reading a directory that it has no subdirectories.
-type Leaves interface {
+// LeafChecker is a file system that can report without reading a directory that it has no subdirectories.
+type LeafChecker interface {
 	Leaf(dir string) bool
 }
 
-// Keeper is a file system that can keep one-line files open.
-type Keeper interface {
+// FileKeeper is a file system that can keep one-line files open.
+type FileKeeper interface {
 	// Keep opens a file. Each Read begins at the start of the file, and fails after the cgroup was removed.
 	Keep(name string) (io.ReadCloser, error)
 }

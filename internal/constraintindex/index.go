@@ -44,9 +44,9 @@ func (x *Index) Follow(ctx context.Context, c cache.Cache) error {
 // HasSynced reports whether the existing nodes are stored.
 func (x *Index) HasSynced() bool { return x.registration.HasSynced() }
 
-// NodeShort returns when a node's MemoryPressure began; zero: no pressure, or unknown.
-func (x *Index) NodeShort(name string) time.Time {
-	return x.nodes.all().NodesShort[name]
+// NodePressureSince returns when a node's MemoryPressure began; zero: no pressure, or unknown.
+func (x *Index) NodePressureSince(name string) time.Time {
+	return x.nodes.all().NodePressureSince[name]
 }
 
 // In returns the LimitRanges and ResourceQuotas of a namespace, and the nodes. It returns no autoscalers. Objects are

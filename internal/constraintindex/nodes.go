@@ -69,13 +69,13 @@ func (s *nodes) all() constraints.Nodes {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.shared == nil {
-		all := constraints.Nodes{NodeSize: map[string]memory.Bytes{}, NodesShort: map[string]time.Time{}}
+		all := constraints.Nodes{NodeSize: map[string]memory.Bytes{}, NodePressureSince: map[string]time.Time{}}
 		for name, n := range s.byName {
 			if n.size > 0 {
 				all.NodeSize[name], all.LargestNode = n.size, max(all.LargestNode, n.size)
 			}
 			if !n.short.IsZero() {
-				all.NodesShort[name] = n.short
+				all.NodePressureSince[name] = n.short
 			}
 		}
 		s.shared = &all

@@ -67,10 +67,10 @@ func TestANodeIsShortOfMemoryWhileItReportsIt(t *testing.T) {
 		{"again", func() { h.OnUpdate(node(corev1.ConditionFalse), node(corev1.ConditionTrue)) }, since},
 		{"gone", func() { h.OnDelete(node(corev1.ConditionTrue)) }, time.Time{}},
 	} {
-		before := n.all().NodesShort
+		before := n.all().NodePressureSince
 		was := before["a"]
 		step.do()
-		if short := n.all().NodesShort; !short["a"].Equal(step.want) || !before["a"].Equal(was) {
+		if short := n.all().NodePressureSince; !short["a"].Equal(step.want) || !before["a"].Equal(was) {
 			t.Errorf("%s: short since %s, want %s; what was read before is now %s", step.what, short["a"], step.want,
 				before["a"])
 		}

@@ -48,7 +48,7 @@ func TestWhoAppliesABarePod(t *testing.T) {
 					FieldsV1: metav1.NewFieldsV1(tc.fields),
 				},
 			}
-			f := About(bare, []string{"app"}, pod, Objects{})
+			f := FactsOf(bare, []string{"app"}, pod, Objects{})
 			if !tc.conflict {
 				if f.Conflict != "" || f.Remedy != "" {
 					t.Errorf("conflict %q, remedy %q; want none", f.Conflict, f.Remedy)
@@ -59,12 +59,12 @@ func TestWhoAppliesABarePod(t *testing.T) {
 				t.Errorf("conflict %q, remedy %q; want them to name argocd-controller and a way out", f.Conflict, f.Remedy)
 			}
 			pod.ManagedFields = []metav1.ManagedFieldsEntry{Applier(&pod.ManagedFields[1])}
-			if slim := About(bare, []string{"app"}, pod, Objects{}); slim.Conflict != f.Conflict {
+			if slim := FactsOf(bare, []string{"app"}, pod, Objects{}); slim.Conflict != f.Conflict {
 				t.Errorf("without the fields: %q, want %q", slim.Conflict, f.Conflict)
 			}
 		})
 	}
-	if f := About(bare, nil, nil, Objects{}); f.Conflict != "" {
+	if f := FactsOf(bare, nil, nil, Objects{}); f.Conflict != "" {
 		t.Errorf("without a pod: %q", f.Conflict)
 	}
 }

@@ -55,7 +55,7 @@ func TestRangeOfContainers(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := About(web, nil, nil, Objects{LimitRanges: tc.ranges}).Range; got != tc.want {
+			if got := FactsOf(web, nil, nil, Objects{LimitRanges: tc.ranges}).Range; got != tc.want {
 				t.Errorf("range is %+v, want %+v", got, tc.want)
 			}
 		})
@@ -79,8 +79,8 @@ func TestTheMostThatLimitRangesAdmit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := pod(container("app", "128Mi", "256Mi"), container("side", "128Mi", "256Mi"))
-			f := About(web, nil, p, Objects{LimitRanges: []corev1.LimitRange{limitRange("r", tc.item)}})
-			got, why := Most(256*memory.MiB, memory.GiB, func(limit memory.Bytes) string {
+			f := FactsOf(web, nil, p, Objects{LimitRanges: []corev1.LimitRange{limitRange("r", tc.item)}})
+			got, why := HighestAccepted(256*memory.MiB, memory.GiB, func(limit memory.Bytes) string {
 				return f.Refusal(p, map[string]memory.Size{"app": {Request: 128 * memory.MiB, Limit: limit}})
 			})
 			if got != tc.want || !strings.Contains(why, tc.why) || (why == "") != (tc.why == "") {
@@ -180,7 +180,7 @@ func TestRefusalByLimitRange(t *testing.T) {
 			if size == (memory.Size{}) {
 				size = app
 			}
-			f := About(web, []string{"app"}, p, Objects{LimitRanges: []corev1.LimitRange{limitRange("bounds", tc.item)}})
+			f := FactsOf(web, []string{"app"}, p, Objects{LimitRanges: []corev1.LimitRange{limitRange("bounds", tc.item)}})
 			if got := f.Refusal(p, map[string]memory.Size{"app": size}); got != tc.want {
 				t.Errorf("refusal is %q, want %q", got, tc.want)
 			}
@@ -304,7 +304,7 @@ func TestQuotas(t *testing.T) {
 			if tc.noPod {
 				p = nil
 			}
-			if got := About(web, nil, p, Objects{Quotas: tc.quotas}).Quota; got != tc.want {
+			if got := FactsOf(web, nil, p, Objects{Quotas: tc.quotas}).Quota; got != tc.want {
 				t.Errorf("quota is %+v, want %+v", got, tc.want)
 			}
 		})

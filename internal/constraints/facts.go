@@ -13,8 +13,8 @@ import (
 
 // Objects are the objects that may constrain a workload: those of its namespace, in any order, and the nodes.
 type Objects struct {
-	// Above is the workload's controller, such as a custom resource, which autoscalers may target; zero: unknown.
-	Above       memory.WorkloadRef
+	// Controller is the workload's controller, such as a custom resource, which autoscalers may target; zero: unknown.
+	Controller  memory.WorkloadRef
 	VPAs        []VPA
 	HPAs        []HPA
 	LimitRanges []corev1.LimitRange
@@ -24,9 +24,9 @@ type Objects struct {
 
 // Nodes has the memory of the cluster's nodes. Its maps, by node name, are shared: do not change them.
 type Nodes struct {
-	NodeSize    map[string]memory.Bytes // allocatable memory
-	LargestNode memory.Bytes            // largest NodeSize; 0: unknown
-	NodesShort  map[string]time.Time    // when MemoryPressure began; nodes without it are absent
+	NodeSize          map[string]memory.Bytes // allocatable memory
+	LargestNode       memory.Bytes            // largest NodeSize; 0: unknown
+	NodePressureSince map[string]time.Time    // when MemoryPressure began; nodes without it are absent
 }
 
 // Facts are the effective constraints of one workload. The zero value has none.
@@ -46,11 +46,12 @@ type Facts struct {
 	limits []limits
 }
 
-// About returns the constraints of w. containers are the names of its managed containers. pod is its newest pod or nil.
-func About(w memory.WorkloadRef, containers []string, pod *corev1.Pod, o Objects) Facts {
+// FactsOf returns the constraints of w. containers are the names of its managed containers. pod is its newest pod or
+// nil.
+func FactsOf(w memory.WorkloadRef, containers []string, pod *corev1.Pod, o Objects) Facts {
 	f := Facts{Quota: quotaFor(pod, o.Quotas), Nodes: o.Nodes, limits: limitsOf(o.LimitRanges)}
 	if f.Conflict, f.Remedy = Conflict(w, containers, o.VPAs, o.HPAs); f.Conflict == "" {
-		f.Conflict, f.Remedy = Conflict(o.Above, containers, o.VPAs, o.HPAs)
+		f.Conflict, f.Remedy = Conflict(o.Controller, containers, o.VPAs, o.HPAs)
 	}
 	if f.Conflict == "" {
 		f.Conflict, f.Remedy = appliedBy(pod)

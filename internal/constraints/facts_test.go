@@ -17,7 +17,7 @@ var web = memory.WorkloadRef{APIVersion: "apps/v1", Kind: "Deployment", Namespac
 
 // TestFactsOfAnEmptyNamespace: without objects nothing is constrained.
 func TestFactsOfAnEmptyNamespace(t *testing.T) {
-	f := About(web, []string{"app"}, nil, Objects{})
+	f := FactsOf(web, []string{"app"}, nil, Objects{})
 	if f.Conflict != "" || f.Remedy != "" || f.Range != (Range{}) || f.Quota != (Quota{}) || f.NodeSize != nil ||
 		f.Refusal(pod(), nil) != "" {
 		t.Errorf("an empty namespace says %+v", f)
@@ -26,7 +26,7 @@ func TestFactsOfAnEmptyNamespace(t *testing.T) {
 
 // TestFactsBringEverythingTogether: every object counts.
 func TestFactsBringEverythingTogether(t *testing.T) {
-	f := About(web, []string{"app"}, pod(), Objects{
+	f := FactsOf(web, []string{"app"}, pod(), Objects{
 		VPAs:        []VPA{{Name: "v", Target: memory.WorkloadRef{Kind: "Deployment", Namespace: "shop", Name: "web"}}},
 		LimitRanges: []corev1.LimitRange{limitRange("bounds", item(corev1.LimitTypeContainer, "64Mi", "512Mi", ""))},
 		Quotas: []corev1.ResourceQuota{

@@ -13,19 +13,19 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// Ask is the desired size of one container of a new pod.
-type Ask struct {
+// DesiredSize is the desired size of one container of a new pod.
+type DesiredSize struct {
 	Container string
 	Base      memory.Size // in the pod's template
 	Want      memory.Size // the desired size
 	Equal     bool        // the request must equal the limit
-	// Part is the container's share of the pod-level size. Zero: it has its own limit, or its need is unknown.
-	Part  memory.Size
-	Never bool // the profile forbids decreases
+	// PodLevelShare is the container's share of the pod-level size. Zero: it has its own limit, or its need is unknown.
+	PodLevelShare memory.Size
+	NeverLower    bool // the profile forbids decreases
 }
 
-// Fitted is the size that a container can get, and why it differs from the desired size.
-type Fitted struct {
+// FittedSize is the size that a container can get, and why it differs from the desired size.
+type FittedSize struct {
 	memory.Size
 	Why []string
 }
@@ -37,9 +37,9 @@ type Fitted struct {
 //
 // whole is the pod-level size (spec.resources) that the owner set. Fit changes it with the sizes of the containers, as
 // [WholeOf] does, unless [Whole.FixedBecause] is set: then it limits the containers.
-func (f *Facts) Fit(pod *corev1.Pod, whole Whole, asks []Ask) ([]Fitted, Whole) {
+func (f *Facts) Fit(pod *corev1.Pod, whole Whole, asks []DesiredSize) ([]FittedSize, Whole) {
 	t := trial{
-		facts: f, template: pod, pod: pod, base: whole, asks: asks, out: make([]Fitted, len(asks)),
+		facts: f, template: pod, pod: pod, base: whole, asks: asks, out: make([]FittedSize, len(asks)),
 		sizes: make(map[string]memory.Size, len(asks)),
 	}
 	if whole.Size != (memory.Size{}) {
@@ -67,8 +67,8 @@ type trial struct {
 	template, pod *corev1.Pod  // the owner's pod, and a copy with the pod-level size found so far
 	base, whole   Whole        // the pod-level sizes of template and pod
 	most          memory.Bytes // maximum of a LimitRange for the whole pod; 0: none
-	asks          []Ask
-	out           []Fitted               // by index of asks
+	asks          []DesiredSize
+	out           []FittedSize           // by index of asks
 	sizes         map[string]memory.Size // the sizes of out, by container
 }
 
@@ -102,7 +102,7 @@ func (t *trial) boundContainer(i int) {
 	a := &t.asks[i]
 	switch own := t.whole; {
 	case own.Size == (memory.Size{}):
-	case a.Base.Limit == 0 && (a.Part == (memory.Size{}) || own.FixedBecause != ""):
+	case a.Base.Limit == 0 && (a.PodLevelShare == (memory.Size{}) || own.FixedBecause != ""):
 		t.set(i, a.Base, "it has no limit of its own, and the whole pod keeps its size: "+
 			cmp.Or(own.FixedBecause, "the need of the container is unknown"))
 		return
@@ -118,7 +118,7 @@ func (t *trial) boundContainer(i int) {
 }
 
 // with returns s with a valid request for the container: at most the limit, and equal to it if required.
-func (a *Ask) with(s memory.Size) memory.Size {
+func (a *DesiredSize) with(s memory.Size) memory.Size {
 	if s.Limit > 0 && (s.Request > s.Limit || a.Equal) {
 		s.Request = s.Limit
 	}

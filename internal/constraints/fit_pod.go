@@ -86,12 +86,12 @@ func (t *trial) fitNode() {
 func (t *trial) fitQuota() {
 	q := t.facts.Quota
 	if need := t.need(); !q.Holds(memory.Size{Limit: need.Limit}) {
-		t.undoRaises("ResourceQuota %s leaves %s of limits.memory, but the pod would need %s", q.Name, Left(q.Limits),
+		t.undoRaises("ResourceQuota %s leaves %s of limits.memory, but the pod would need %s", q.Name, FormatUnused(q.Limits),
 			need.Limit)
 	}
 	if need := t.need(); !q.Holds(memory.Size{Request: need.Request}) {
 		t.keepRequests("ResourceQuota %s leaves %s of requests.memory, but the pod would need %s", q.Name,
-			Left(q.Requests), need.Request)
+			FormatUnused(q.Requests), need.Request)
 	}
 	if need := t.need(); !q.Holds(need) && t.grown() {
 		t.keepTemplate("ResourceQuota %s does not allow a pod with request %s, limit %s", q.Name, need.Request, need.Limit)
@@ -147,8 +147,8 @@ func (t *trial) keepTemplate(format string, args ...any) {
 	t.updateWhole()
 }
 
-// Left formats the unused part of a quota. It is "nothing" for [Exhausted].
-func Left(left memory.Bytes) string {
+// FormatUnused formats the unused part of a quota. It is "nothing" for [Exhausted].
+func FormatUnused(left memory.Bytes) string {
 	if left <= Exhausted {
 		return "nothing"
 	}

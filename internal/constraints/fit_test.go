@@ -190,9 +190,9 @@ func TestFit(t *testing.T) {
 			if ask == (memory.Size{}) {
 				ask = mib(512, 1000)
 			}
-			f := About(memory.WorkloadRef{}, nil, p, tc.objects)
+			f := FactsOf(memory.WorkloadRef{}, nil, p, tc.objects)
 			f.Refused = tc.refused
-			asks := []Ask{{Container: "app", Base: base, Want: ask, Equal: tc.equal}}
+			asks := []DesiredSize{{Container: "app", Base: base, Want: ask, Equal: tc.equal}}
 			got := fitOne(&f, p, asks)
 			if got.Size != tc.want {
 				t.Errorf(
@@ -211,7 +211,7 @@ func TestFit(t *testing.T) {
 	}
 }
 
-func fitOne(f *Facts, p *corev1.Pod, asks []Ask) Fitted {
+func fitOne(f *Facts, p *corev1.Pod, asks []DesiredSize) FittedSize {
 	got, _ := f.Fit(p, Whole{Size: WholeSize(p)}, asks)
 	return got[0]
 }
@@ -220,12 +220,12 @@ func fitOne(f *Facts, p *corev1.Pod, asks []Ask) Fitted {
 // what it needs.
 func TestTheLastContainersGiveFirst(t *testing.T) {
 	p := pod(container("app", "100Mi", "100Mi"), container("proxy", "50Mi", "50Mi"))
-	f := About(memory.WorkloadRef{}, nil, p, Objects{
+	f := FactsOf(memory.WorkloadRef{}, nil, p, Objects{
 		LimitRanges: []corev1.LimitRange{limitRange("bounds", item(corev1.LimitTypePod, "", "400Mi", ""))},
 	})
 	got, _ := f.Fit(
 		p, Whole{},
-		[]Ask{
+		[]DesiredSize{
 			{Container: "app", Base: mib(100, 100), Want: mib(300, 300)},
 			{Container: "proxy", Base: mib(50, 50), Want: mib(150, 200)},
 		},

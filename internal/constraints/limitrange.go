@@ -26,7 +26,7 @@ type Range struct {
 
 // Within returns the nearest size within the bounds. A request equal to the limit remains equal.
 func (r Range) Within(s memory.Size) memory.Size {
-	ask := Ask{Equal: s.Request == s.Limit}
+	ask := DesiredSize{Equal: s.Request == s.Limit}
 	return ask.with(bounds{r.Min, r.Max, r.Ratio}.within(s))
 }
 
@@ -134,9 +134,9 @@ func (f *Facts) Refusal(pod *corev1.Pod, sizes map[string]memory.Size) string {
 	return ""
 }
 
-// Most returns the highest limit between from and to, in steps of 1 MiB, that is not refused, and why to is refused;
-// "": it is not. If refused returns a reason for a limit, it must return a reason for all higher limits.
-func Most(from, to memory.Bytes, refused func(memory.Bytes) string) (most memory.Bytes, why string) {
+// HighestAccepted returns the highest limit between from and to, in steps of 1 MiB, that is not refused, and why to is
+// refused; "": it is not. If refused returns a reason for a limit, it must return a reason for all higher limits.
+func HighestAccepted(from, to memory.Bytes, refused func(memory.Bytes) string) (most memory.Bytes, why string) {
 	if why = refused(to); why == "" {
 		return to, ""
 	}

@@ -14,11 +14,11 @@ var doNotDisrupt = map[string]string{
 	"cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
 }
 
-// DisruptionAnnotations returns the annotations that [Undisturbed] reads, sorted; caches must keep them.
+// DisruptionAnnotations returns the annotations that [DoNotDisrupt] reads, sorted; caches must keep them.
 func DisruptionAnnotations() []string { return slices.Sorted(maps.Keys(doNotDisrupt)) }
 
-// Undisturbed returns the annotation, with its value, that forbids disruptions of a pod; "": none.
-func Undisturbed(annotations map[string]string) string {
+// DoNotDisrupt returns the annotation, with its value, that forbids disruptions of a pod; "": none.
+func DoNotDisrupt(annotations map[string]string) string {
 	for _, key := range DisruptionAnnotations() {
 		if value := doNotDisrupt[key]; annotations[key] == value {
 			return key + ": \"" + value + "\""

@@ -17,7 +17,7 @@ type Whole struct {
 	memory.Size
 	Why          string // describes the change; "": unchanged
 	FixedBecause string // why the size must remain unchanged although container sizes change; "": it may change
-	Held         string // why the limit remains above what the containers need; "": it does not
+	KeptBecause  string // why the limit remains above what the containers need; "": it does not
 }
 
 // WholeOf returns the pod-level size for the desired sizes of the pod's containers; base is the owner's pod-level size.
@@ -30,21 +30,21 @@ type Whole struct {
 //
 // If base is valid, so is the result: no container limit exceeds the pod's limit, the sum of requests does not exceed
 // the pod's request, and the pod's request does not exceed its limit.
-func WholeOf(pod *corev1.Pod, base memory.Size, asks []Ask) Whole {
+func WholeOf(pod *corev1.Pod, base memory.Size, asks []DesiredSize) Whole {
 	return wholeFrom(base, changesOf(pod, asks), 0)
 }
 
 // RunningWhole is [WholeOf] for a running pod. Its limit may include earlier growth of its containers, so adding each
 // growth would raise it without bound. It therefore rises at most to the sum of the container limits plus a remainder:
 // with the remainder, OOM kills occur at a container's limit, which shows the container that needs more.
-func RunningWhole(pod *corev1.Pod, asks []Ask) Whole {
+func RunningWhole(pod *corev1.Pod, asks []DesiredSize) Whole {
 	c := changesOf(pod, asks)
 	c.running = true
 	return wholeFrom(WholeSize(pod), c, 0)
 }
 
 // TooSmall returns why an unchanged pod-level size is too small for the desired sizes of its containers; "": it is not.
-func (w *Whole) TooSmall(pod *corev1.Pod, asks []Ask) string {
+func (w *Whole) TooSmall(pod *corev1.Pod, asks []DesiredSize) string {
 	if w.FixedBecause == "" {
 		return ""
 	}
@@ -78,7 +78,7 @@ func wholeFrom(base memory.Size, c changes, most memory.Bytes) Whole {
 	w := Whole{Size: memory.Size{Limit: c.limit(base.Limit, most)}}
 	w.Request = c.request(base, w.Limit)
 	if c.shared && c.need.Limit < base.Limit {
-		w.Held = "it is the only limit of at least one container, and an OOM kill does not show which container " +
+		w.KeptBecause = "it is the only limit of at least one container, and an OOM kill does not show which container " +
 			"needs more: set a limit on every container, or lower the pod's limit yourself"
 	}
 	if w.Size != base {
@@ -101,15 +101,15 @@ type changes struct {
 }
 
 // changesOf sums up the asks. Containers without an ask keep their size.
-func changesOf(pod *corev1.Pod, asks []Ask) changes {
+func changesOf(pod *corev1.Pod, asks []DesiredSize) changes {
 	var c changes
 	was, will, need := map[string]memory.Size{}, map[string]memory.Size{}, map[string]memory.Size{}
 	parts := map[string]memory.Size{}
 	for _, a := range asks {
 		was[a.Container], will[a.Container], need[a.Container] = a.Base, a.Want, a.Want
-		parts[a.Container] = a.Part
-		c.any = c.any || a.Want != a.Base || a.Part != (memory.Size{})
-		c.never = c.never || a.Never && a.Part != (memory.Size{})
+		parts[a.Container] = a.PodLevelShare
+		c.any = c.any || a.Want != a.Base || a.PodLevelShare != (memory.Size{})
+		c.never = c.never || a.NeverLower && a.PodLevelShare != (memory.Size{})
 	}
 	visit := func(k *corev1.Container, once bool) { // once: k is an init container that ends
 		size, found := will[k.Name]
@@ -214,7 +214,7 @@ func (t *trial) updateWhole() {
 	}
 	t.whole = t.base
 	if t.base.FixedBecause == "" {
-		asks := make([]Ask, len(t.asks))
+		asks := make([]DesiredSize, len(t.asks))
 		for i, a := range t.asks {
 			asks[i] = a
 			asks[i].Want = t.out[i].Size

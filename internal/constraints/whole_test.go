@@ -16,61 +16,61 @@ import (
 
 func TestWholeOf(t *testing.T) {
 	app, log := container("app", "100Mi", "200Mi"), container("log", "50Mi", "100Mi")
-	raise := Ask{Container: "app", Base: mib(100, 200), Want: mib(150, 400)}
-	lower := Ask{Container: "app", Base: mib(100, 200), Want: mib(50, 80)}
-	bare := func(base, want, part memory.Size) Ask {
-		return Ask{Container: "bare", Base: base, Want: want, Part: part}
+	raise := DesiredSize{Container: "app", Base: mib(100, 200), Want: mib(150, 400)}
+	lower := DesiredSize{Container: "app", Base: mib(100, 200), Want: mib(50, 80)}
+	bare := func(base, want, part memory.Size) DesiredSize {
+		return DesiredSize{Container: "bare", Base: base, Want: want, PodLevelShare: part}
 	}
 	for name, tc := range map[string]struct {
 		pod  *corev1.Pod
 		base memory.Size
-		asks []Ask
+		asks []DesiredSize
 		want memory.Size
 		left string
 	}{
 		"nothing changes": {
 			pod(app, log), mib(200, 400),
-			[]Ask{{"app", raise.Base, raise.Base, false, memory.Size{}, false}}, mib(200, 400), "",
+			[]DesiredSize{{"app", raise.Base, raise.Base, false, memory.Size{}, false}}, mib(200, 400), "",
 		},
-		"the owner set nothing":  {pod(app, log), memory.Size{}, []Ask{raise}, memory.Size{}, ""},
-		"room to share stays":    {pod(app, log), mib(200, 400), []Ask{raise}, mib(250, 600), ""},
-		"and when lowered":       {pod(app, log), mib(200, 400), []Ask{lower}, mib(150, 400), ""},
-		"only a limit":           {pod(app, log), mib(0, 400), []Ask{raise}, mib(0, 600), ""},
-		"only a request":         {pod(app, log), mib(200, 0), []Ask{raise}, mib(250, 0), ""},
-		"guaranteed stays so":    {pod(app, log), mib(400, 400), []Ask{raise}, mib(600, 600), ""},
-		"less than all, raised":  {pod(app, log), mib(160, 250), []Ask{raise}, mib(210, 450), ""},
-		"less than all, lowered": {pod(app, log), mib(160, 250), []Ask{lower}, mib(110, 250), ""},
+		"the owner set nothing":  {pod(app, log), memory.Size{}, []DesiredSize{raise}, memory.Size{}, ""},
+		"room to share stays":    {pod(app, log), mib(200, 400), []DesiredSize{raise}, mib(250, 600), ""},
+		"and when lowered":       {pod(app, log), mib(200, 400), []DesiredSize{lower}, mib(150, 400), ""},
+		"only a limit":           {pod(app, log), mib(0, 400), []DesiredSize{raise}, mib(0, 600), ""},
+		"only a request":         {pod(app, log), mib(200, 0), []DesiredSize{raise}, mib(250, 0), ""},
+		"guaranteed stays so":    {pod(app, log), mib(400, 400), []DesiredSize{raise}, mib(600, 600), ""},
+		"less than all, raised":  {pod(app, log), mib(160, 250), []DesiredSize{raise}, mib(210, 450), ""},
+		"less than all, lowered": {pod(app, log), mib(160, 250), []DesiredSize{lower}, mib(110, 250), ""},
 		"never below the largest": {
 			pod(app, log), mib(0, 200),
-			[]Ask{{Container: "log", Base: mib(50, 100), Want: mib(50, 10)}}, mib(0, 200), "",
+			[]DesiredSize{{Container: "log", Base: mib(50, 100), Want: mib(50, 10)}}, mib(0, 200), "",
 		},
 		"one without a limit, not known": {
 			pod(app, container("bare", "", "")), mib(0, 400),
-			[]Ask{raise}, mib(0, 400), "limit of container bare",
+			[]DesiredSize{raise}, mib(0, 400), "limit of container bare",
 		},
 		"one without a limit, known": {
 			pod(app, container("bare", "", "")), mib(0, 400),
-			[]Ask{raise, bare(memory.Size{}, memory.Size{}, mib(80, 300))}, mib(0, 700), "",
+			[]DesiredSize{raise, bare(memory.Size{}, memory.Size{}, mib(80, 300))}, mib(0, 700), "",
 		},
 		"its request, too": {
 			pod(container("bare", "", "")), mib(200, 400),
-			[]Ask{bare(memory.Size{}, memory.Size{}, mib(80, 300))}, mib(80, 400), "",
+			[]DesiredSize{bare(memory.Size{}, memory.Size{}, mib(80, 300))}, mib(80, 400), "",
 		},
 		"its request, without a limit": {
 			pod(container("bare", "", "")), mib(200, 0),
-			[]Ask{bare(memory.Size{}, memory.Size{}, mib(300, 0))}, mib(300, 0), "",
+			[]DesiredSize{bare(memory.Size{}, memory.Size{}, mib(300, 0))}, mib(300, 0), "",
 		},
 		"no need of a limit, where the pod has one": {
 			pod(container("bare", "", "")), mib(200, 400),
-			[]Ask{bare(memory.Size{}, memory.Size{}, mib(300, 0))}, mib(200, 400), "limit of container bare",
+			[]DesiredSize{bare(memory.Size{}, memory.Size{}, mib(300, 0))}, mib(200, 400), "limit of container bare",
 		},
 		"it has a request, and room stays": {
 			pod(container("bare", "64Mi", "")), mib(200, 400),
-			[]Ask{bare(mib(64, 0), mib(80, 0), mib(80, 300))}, mib(216, 400), "",
+			[]DesiredSize{bare(mib(64, 0), mib(80, 0), mib(80, 300))}, mib(216, 400), "",
 		},
 		"decrease is Never": {
 			pod(container("bare", "", "")), mib(200, 400),
-			[]Ask{{Container: "bare", Part: mib(80, 300), Never: true}}, mib(200, 400), "",
+			[]DesiredSize{{Container: "bare", PodLevelShare: mib(80, 300), NeverLower: true}}, mib(200, 400), "",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -78,8 +78,8 @@ func TestWholeOf(t *testing.T) {
 			if got.Size != tc.want {
 				t.Errorf("got %s, %s (%q), want %s, %s", got.Request, got.Limit, got.Why, tc.want.Request, tc.want.Limit)
 			}
-			if needsLess := len(tc.asks) == 1 && tc.asks[0].Part.Limit > 0; needsLess != (got.Held != "") {
-				t.Errorf("held is %q", got.Held)
+			if needsLess := len(tc.asks) == 1 && tc.asks[0].PodLevelShare.Limit > 0; needsLess != (got.KeptBecause != "") {
+				t.Errorf("held is %q", got.KeptBecause)
 			}
 			if (got.Why != "") != (tc.want != tc.base) {
 				t.Errorf("why is %q", got.Why)
@@ -107,7 +107,7 @@ func TestWholeIsAdmitted(t *testing.T) {
 			held = held.Plus(SizeOf(&c.Resources).Limit)
 		}
 		for _, a := range asks {
-			held = held.Plus(a.Want.Limit.Minus(a.Base.Limit)).Plus(a.Part.Limit)
+			held = held.Plus(a.Want.Limit.Minus(a.Base.Limit)).Plus(a.PodLevelShare.Limit)
 		}
 		check := func(what string, whole Whole, sizes map[string]memory.Size, grown memory.Bytes) {
 			if why := refusedWhole(p, whole.Size, sizes); why != "" && whole.FixedBecause == "" {
@@ -124,13 +124,13 @@ func TestWholeIsAdmitted(t *testing.T) {
 					held)
 			}
 		}
-		wanted, unchanged := map[string]memory.Size{}, append([]Ask(nil), asks...)
+		wanted, unchanged := map[string]memory.Size{}, append([]DesiredSize(nil), asks...)
 		var grown memory.Bytes
 		for i, a := range asks {
 			wanted[a.Container] = a.Want
-			grown = grown.Plus(a.Want.Limit.Minus(a.Base.Limit)).Plus(a.Part.Limit)
+			grown = grown.Plus(a.Want.Limit.Minus(a.Base.Limit)).Plus(a.PodLevelShare.Limit)
 			grown = grown.Plus(a.Want.Request.Minus(a.Base.Request))
-			unchanged[i].Want, unchanged[i].Part = a.Base, memory.Size{}
+			unchanged[i].Want, unchanged[i].PodLevelShare = a.Base, memory.Size{}
 		}
 		whole := WholeOf(p, base, asks)
 		if whole.Limit < base.Limit {
@@ -170,10 +170,10 @@ func TestWholeIsAdmitted(t *testing.T) {
 }
 
 // somePod is a pod with a size as a whole, and what becomes of its containers.
-func somePod(rng *rand.Rand) (*corev1.Pod, memory.Size, []Ask) {
+func somePod(rng *rand.Rand) (*corev1.Pod, memory.Size, []DesiredSize) {
 	amount := func() memory.Bytes { return memory.Bytes(1+rng.IntN(20)) * 16 * memory.MiB }
 	var all []corev1.Container
-	var asks []Ask
+	var asks []DesiredSize
 	for i := range 1 + rng.IntN(4) {
 		var own memory.Size
 		if rng.IntN(4) > 0 {
@@ -191,15 +191,15 @@ func somePod(rng *rand.Rand) (*corev1.Pod, memory.Size, []Ask) {
 		if rng.IntN(5) == 0 {
 			continue
 		}
-		a := Ask{Container: c.Name, Base: own, Want: own, Never: rng.IntN(5) == 0}
+		a := DesiredSize{Container: c.Name, Base: own, Want: own, NeverLower: rng.IntN(5) == 0}
 		want := amount()
 		switch {
 		case own.Limit > 0:
 			a.Want = memory.Size{Limit: want, Request: min(amount(), want)}
 		case rng.IntN(4) > 0:
-			a.Part = memory.Size{Limit: want, Request: min(amount(), want)}
+			a.PodLevelShare = memory.Size{Limit: want, Request: min(amount(), want)}
 			if own.Request > 0 {
-				a.Want.Request = a.Part.Request
+				a.Want.Request = a.PodLevelShare.Request
 			}
 		}
 		asks = append(asks, a)
@@ -240,24 +240,24 @@ func refusedWhole(p *corev1.Pod, whole memory.Size, sizes map[string]memory.Size
 
 func TestRunningWhole(t *testing.T) {
 	app, log := container("app", "100Mi", "200Mi"), container("log", "50Mi", "100Mi")
-	raise := Ask{Container: "app", Base: mib(100, 200), Want: mib(150, 400)}
+	raise := DesiredSize{Container: "app", Base: mib(100, 200), Want: mib(150, 400)}
 	for name, tc := range map[string]struct {
 		pod  *corev1.Pod
-		asks []Ask
+		asks []DesiredSize
 		want memory.Size
 	}{
-		"less than all":                  {WithWhole(pod(app, log), mib(160, 250)), []Ask{raise}, mib(210, 450)},
-		"all, and no more":               {WithWhole(pod(app, log), mib(160, 300)), []Ask{raise}, mib(210, 500)},
-		"room is used, a little is left": {WithWhole(pod(app, log), mib(160, 400)), []Ask{raise}, mib(210, 516)},
-		"there is room enough":           {WithWhole(pod(app, log), mib(160, 900)), []Ask{raise}, mib(210, 900)},
-		"above one container, for kills": {WithWhole(pod(app), mib(160, 300)), []Ask{raise}, mib(210, 416)},
+		"less than all":                  {WithWhole(pod(app, log), mib(160, 250)), []DesiredSize{raise}, mib(210, 450)},
+		"all, and no more":               {WithWhole(pod(app, log), mib(160, 300)), []DesiredSize{raise}, mib(210, 500)},
+		"room is used, a little is left": {WithWhole(pod(app, log), mib(160, 400)), []DesiredSize{raise}, mib(210, 516)},
+		"there is room enough":           {WithWhole(pod(app, log), mib(160, 900)), []DesiredSize{raise}, mib(210, 900)},
+		"above one container, for kills": {WithWhole(pod(app), mib(160, 300)), []DesiredSize{raise}, mib(210, 416)},
 		"lowered": {
 			WithWhole(pod(app, log), mib(160, 300)),
-			[]Ask{{Container: "app", Base: mib(100, 200), Want: mib(50, 80)}}, mib(110, 300),
+			[]DesiredSize{{Container: "app", Base: mib(100, 200), Want: mib(50, 80)}}, mib(110, 300),
 		},
 		"for one without a limit": {
 			WithWhole(pod(app, container("bare", "", "")), mib(160, 300)),
-			[]Ask{{Container: "bare", Part: mib(80, 300)}}, mib(180, 500),
+			[]DesiredSize{{Container: "bare", PodLevelShare: mib(80, 300)}}, mib(180, 500),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -288,7 +288,7 @@ func TestRunningWholeDoesNotRunAway(t *testing.T) {
 			for i := range asks {
 				a := &asks[i]
 				a.Base = a.Want
-				if a.Part == (memory.Size{}) {
+				if a.PodLevelShare == (memory.Size{}) {
 					limit := memory.Bytes(1+rng.IntN(500)) * memory.MiB
 					a.Want = memory.Size{Limit: limit * min(a.Base.Limit, 1), Request: min(a.Base.Request, 1) * (limit / 2)}
 				}
@@ -310,7 +310,7 @@ func TestRunningWholeDoesNotRunAway(t *testing.T) {
 			sum := together(p, sizes)
 			needed := max(sum.Limit.Plus(podOverhead), sum.Request)
 			for _, a := range asks {
-				needed = needed.Plus(a.Part.Limit)
+				needed = needed.Plus(a.PodLevelShare.Limit)
 			}
 			if most = max(most, needed); whole.Limit > most {
 				t.Fatalf("seed %d: the pod has grown to %s, and its containers never were to have more than %s", seed,
@@ -328,7 +328,7 @@ func TestRunningWholeDoesNotRunAway(t *testing.T) {
 }
 
 // resizedTo is the pod with the sizes that its containers had, or are to have.
-func resizedTo(p *corev1.Pod, asks []Ask, before bool) *corev1.Pod {
+func resizedTo(p *corev1.Pod, asks []DesiredSize, before bool) *corev1.Pod {
 	out := p.DeepCopy()
 	for _, list := range [][]corev1.Container{out.Spec.Containers, out.Spec.InitContainers} {
 		for i := range list {

@@ -43,16 +43,16 @@ type Result struct {
 	// Libc is "glibc" or "musl"; empty: no C library is mapped, as in static programs.
 	Libc, LibcVersion string `json:",omitempty"`
 	Allocator         string `json:",omitempty"` // a malloc other than the C library's: "jemalloc", "tcmalloc", "mimalloc"
-	// SeesLimit has the cgroup versions on which the runtime sizes its heap by the limit; nil: unknown, or no heap.
-	SeesLimit *Sight `json:",omitempty"`
-	Flags     []Flag `json:",omitempty"` // memory settings at the process's start
-	HeapSet   bool   `json:",omitempty"` // an option sets the maximum heap, or the assumed limit, as a number
+	// DetectsLimit has the cgroup versions on which the runtime sizes its heap by the limit; nil: unknown, or no heap.
+	DetectsLimit *LimitDetection `json:"SeesLimit,omitempty"`
+	Flags        []Flag          `json:",omitempty"` // memory settings at the process's start
+	HeapSet      bool            `json:",omitempty"` // an option sets the maximum heap, or the assumed limit, as a number
 	// Evidence has clauses such as "libjvm.so exports gHotSpotVMStructs", the deciding one first.
 	Evidence []string `json:",omitempty"`
 }
 
-// Sight reports whether a runtime detects a limit on cgroup v1 and v2.
-type Sight struct{ V1, V2 bool }
+// LimitDetection reports whether a runtime detects a limit on cgroup v1 and v2.
+type LimitDetection struct{ V1, V2 bool }
 
 // Flag is one setting with its source.
 type Flag struct {
@@ -68,8 +68,8 @@ func Detect(f Facts) Result {
 	if row != nil {
 		r.flags(f, row)
 		r.HeapSet = slices.ContainsFunc(r.Flags, func(flag Flag) bool { return fixesHeap(row, flag.Text) })
-		if sight, known := row.SeesLimit(runtimes.ParseVersion(r.Version)); known {
-			r.SeesLimit = &Sight{V1: sight.V1, V2: sight.V2}
+		if sight, known := row.DetectsLimit(runtimes.ParseVersion(r.Version)); known {
+			r.DetectsLimit = &LimitDetection{V1: sight.V1, V2: sight.V2}
 		}
 	}
 	return r
@@ -99,7 +99,7 @@ func (r *Result) runtime(f Facts) *runtimes.Runtime {
 		return nil
 	}
 	r.Evidence = append(r.Evidence, quote.Name(path.Base(f.Program))+" matches no known runtime")
-	return r.setRuntime(f, runtimes.Unmarked())
+	return r.setRuntime(f, runtimes.NativeCode())
 }
 
 // otherProgram reports whether the program is one of [runtimes.OtherPrograms].

@@ -134,7 +134,7 @@ func TestSeesLimit(t *testing.T) {
 		{"JVM", "11.0.16", true, true, true}, {"JVM", "13.0.2", true, true, false}, {"JVM", "17.0.15+6", true, true, true},
 		{"Go", "1.26.8", true, false, false}, {"Go", "", true, false, false}, {"Python", "3.11.7", false, false, false},
 	} {
-		s, known := runtimes.Lookup(c.runtime).SeesLimit(runtimes.ParseVersion(c.version))
+		s, known := runtimes.Lookup(c.runtime).DetectsLimit(runtimes.ParseVersion(c.version))
 		if known != c.known || known && (s.V1 != c.v1 || s.V2 != c.v2) {
 			t.Errorf("%s %s: %t %+v", c.runtime, c.version, known, s)
 		}

@@ -64,7 +64,7 @@ func Endangered(pods []rollout.Pod, shapes map[string]shape.Shape, past []rollou
 	return &rollout.Candidate{
 		Pod: d.pod.Name, UID: d.pod.UID, Why: d.why, Measured: d.container.Measured,
 		WorkingSetOnly: d.container.WorkingSetOnly,
-		Held:           rollout.Held{Container: d.container.Name, Demand: d.container.Demand},
+		Cause:          rollout.RestartDemand{Container: d.container.Name, Demand: d.container.Demand},
 	}
 }
 
@@ -101,8 +101,8 @@ func endangered(pod *rollout.Pod, c *rollout.Container, s shape.Shape) (danger, 
 // created after the restart uses as much again. A climbing container does so in any case, which shows nothing.
 func (d danger) needsMemory(kind shape.Kind, past []rollout.PastRestart) bool {
 	return kind == shape.StepRetention && slices.ContainsFunc(past, func(r rollout.PastRestart) bool {
-		return r.Held.Container == d.container.Name && !d.pod.Created.Before(r.At) &&
-			d.container.Demand <= r.Held.Demand.Percent(samePercent)
+		return r.Cause.Container == d.container.Name && !d.pod.Created.Before(r.At) &&
+			d.container.Demand <= r.Cause.Demand.Percent(samePercent)
 	})
 }
 

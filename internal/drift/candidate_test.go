@@ -42,7 +42,8 @@ func TestEndangered(t *testing.T) {
 	retains := shape.Shape{Kind: shape.StepRetention, Confidence: memory.High}
 	restarted := func(container string, mib memory.Bytes) []rollout.PastRestart {
 		return []rollout.PastRestart{{
-			Pod: "old", At: now.Add(-26 * time.Hour), Held: rollout.Held{Container: container, Demand: mib * memory.MiB},
+			Pod: "old", At: now.Add(-26 * time.Hour),
+			Cause: rollout.RestartDemand{Container: container, Demand: mib * memory.MiB},
 		}}
 	}
 	for name, tc := range map[string]struct {
@@ -144,7 +145,7 @@ func TestEndangered(t *testing.T) {
 			if (got == nil) != tc.wantNothingInSight {
 				t.Fatalf("got %+v, want nothing in sight: %t", got, tc.wantNothingInSight)
 			}
-			if got != nil && (got.Pod != tc.wantPod || got.UID == "" || !got.Measured.Before(now) || got.Held.Demand == 0 ||
+			if got != nil && (got.Pod != tc.wantPod || got.UID == "" || !got.Measured.Before(now) || got.Cause.Demand == 0 ||
 				!strings.Contains(got.Why, tc.wantWhy)) {
 				t.Errorf("got %+v, want pod %q, why %q", got, tc.wantPod, tc.wantWhy)
 			}

@@ -17,7 +17,7 @@ const (
 	wary    = time.Second            // if usage may come near the limit within a minute
 	quiet   = 2 * time.Second        // otherwise: detects a ramp of 100 MiB/s that begins with 60 % of 512Mi free
 	// fullEvery is the interval of full readings far below the limit. fullWary is their interval if a container may come
-	// near it: then every reading is full, except at [Alert].
+	// near it: then every reading is full, except at [AlertInterval].
 	fullEvery = 10 * time.Second
 	fullWary  = wary - fastest
 )
@@ -99,11 +99,13 @@ const (
 	alertSecond = 110
 )
 
-// Imminent returns the interval if this many containers are about to reach their limits.
-func Imminent(containers int) time.Duration { return every(imminent, containers, imminentSecond) }
+// ImminentInterval returns the interval if this many containers are about to reach their limits.
+func ImminentInterval(containers int) time.Duration {
+	return every(imminent, containers, imminentSecond)
+}
 
-// Alert returns the longest interval if this many containers may borrow memory.
-func Alert(containers int) time.Duration { return every(alert, containers, alertSecond) }
+// AlertInterval returns the longest interval if this many containers may borrow memory.
+func AlertInterval(containers int) time.Duration { return every(alert, containers, alertSecond) }
 
 func every(least time.Duration, containers, perSecond int) time.Duration {
 	return max(least, time.Duration(containers)*time.Second/time.Duration(perSecond))

@@ -38,10 +38,10 @@ type reach struct{ container, pod, podKills counter }
 
 func (r *reach) add(container, pod cgroup.Events, at time.Time) {
 	if container.Known {
-		r.container.add(container.Reached, at)
+		r.container.add(container.LimitFailures, at)
 	}
 	if pod.Known {
-		r.pod.add(pod.Reached, at)
+		r.pod.add(pod.LimitFailures, at)
 		r.podKills.add(pod.Kills, at)
 	}
 }

@@ -104,7 +104,7 @@ func (r *Recorder) Ended(pod cgroup.Events, neighbor bool, at time.Time) {
 // ReachedSince reports whether the container may have reached its limit since a time. now has its current events.
 func (r *Recorder) ReachedSince(since time.Time, now cgroup.Events) bool {
 	c := r.reach.container
-	return !now.Known || !c.known || now.Reached > c.count || c.rose.After(since)
+	return !now.Known || !c.known || now.LimitFailures > c.count || c.rose.After(since)
 }
 
 // killed reports whether the kernel's count rose, and stores the count.
@@ -170,13 +170,13 @@ func (r *Recorder) Terminated(at, noticed, now time.Time) bool {
 	return true
 }
 
-// Dying is how long a process may exist after its kill was counted, while the kernel frees its memory.
-const Dying = 2 * time.Second
+// ExitGrace is how long a process may exist after its kill was counted, while the kernel frees its memory.
+const ExitGrace = 2 * time.Second
 
 // amend adds the ended processes to the last kill if they still existed when the count rose. It reports whether it did.
 func (r *Recorder) amend(s Sample) bool {
 	k := r.lastKill
-	if k == nil || len(k.Processes) > 0 || s.At.Sub(k.Time) > Dying || !s.At.After(k.Time) {
+	if k == nil || len(k.Processes) > 0 || s.At.Sub(k.Time) > ExitGrace || !s.At.After(k.Time) {
 		return false
 	}
 	if k.Processes = largest(r.processes, s.Processes); mainIsGone(r.processes, s.Processes) {

@@ -569,14 +569,14 @@ func TestReadOftenForAMinute(t *testing.T) {
 // TestReadingsForRescuesAreBounded: by their number.
 func TestReadingsForRescuesAreBounded(t *testing.T) {
 	for _, containers := range []int{1, 11, 55, 110, 500} {
-		if perSecond := float64(containers) / Alert(containers).Seconds(); perSecond > alertSecond+0.01 {
+		if perSecond := float64(containers) / AlertInterval(containers).Seconds(); perSecond > alertSecond+0.01 {
 			t.Errorf("%d containers that may be lent memory: %.0f readings a second", containers, perSecond)
 		}
-		if perSecond := float64(containers) / Imminent(containers).Seconds(); perSecond > imminentSecond+0.01 {
+		if perSecond := float64(containers) / ImminentInterval(containers).Seconds(); perSecond > imminentSecond+0.01 {
 			t.Errorf("%d containers about to reach their limit: %.0f readings a second", containers, perSecond)
 		}
 	}
-	if Imminent(11) != imminent || Alert(55) != alert {
+	if ImminentInterval(11) != imminent || AlertInterval(55) != alert {
 		t.Error("11 containers about to reach their limit, and 55 in all, are already too many")
 	}
 }
@@ -587,7 +587,7 @@ func TestReadingsForRescuesAreBounded(t *testing.T) {
 func TestWhoseKillItWas(t *testing.T) {
 	at := func(s float64) time.Time { return start.Add(time.Duration(s * float64(time.Second))) }
 	events := func(kills, reached uint64) cgroup.Events {
-		return cgroup.Events{Kills: kills, Reached: reached, Known: true}
+		return cgroup.Events{Kills: kills, LimitFailures: reached, Known: true}
 	}
 	v1 := cgroup.Events{}
 	reading := func(seconds float64, container, pod cgroup.Events) Sample {

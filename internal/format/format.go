@@ -78,8 +78,8 @@ func About(n int64, noun string) string {
 // OfPods returns "1 of 3 pods".
 func OfPods(n, all int32) string { return fmt.Sprintf("%d of %d pods", n, all) }
 
-// Silent returns the number of nodes that do not report usage, and for three of them the time and the error.
-func Silent(nodes []memory.Silence) string {
+// SilentNodes returns the number of nodes that do not report usage, and for three of them the time and the error.
+func SilentNodes(nodes []memory.Silence) string {
 	texts := make([]string, 0, len(nodes))
 	for _, n := range nodes {
 		texts = append(texts, fmt.Sprintf("%s (since %s): %s", n.Node, Time(n.Since), n.Error))

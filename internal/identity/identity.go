@@ -49,10 +49,10 @@ type Identity struct {
 	present []string          // the labels whose values differ by run
 }
 
-// Of returns the identity of a pod with this topmost owner; false if the owner outlives its pods, or nothing identifies
-// the pod. keys are the labels that the pod's profile names; if there are any, only these identify the pod, and a pod
-// without one of them has no identity.
-func Of(pod metav1.Object, owner memory.WorkloadRef, keys []string) (Identity, bool) {
+// Find returns the identity of a pod with this topmost owner; false if the owner outlives its pods, or nothing
+// identifies the pod. keys are the labels that the pod's profile names; if there are any, only these identify the pod,
+// and a pod without one of them has no identity.
+func Find(pod metav1.Object, owner memory.WorkloadRef, keys []string) (Identity, bool) {
 	if workloadkind.Lasting(owner.APIVersion, owner.Kind) {
 		return Identity{}, false
 	}
@@ -156,8 +156,8 @@ func readable(texts []string) string {
 	return strings.TrimRight(name[:min(len(name), maxReadable)], "-")
 }
 
-// Is reports whether a workload is an identity of pods.
-func Is(w memory.WorkloadRef) bool { return workloadkind.IsIdentity(w.APIVersion, w.Kind) }
+// IsIdentity reports whether a workload is an identity of pods.
+func IsIdentity(w memory.WorkloadRef) bool { return workloadkind.IsIdentity(w.APIVersion, w.Kind) }
 
 // UID returns a substitute for an owner's UID. An identity has no object with a UID.
 func UID(of memory.WorkloadRef) types.UID { return types.UID(of.Namespace + "/" + of.Name) }

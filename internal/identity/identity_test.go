@@ -108,7 +108,7 @@ func TestPlatforms(t *testing.T) {
 		"a JobSet incomplete": {"jobset.x-k8s.io/v1alpha2 JobSet/bert", pod("b", "jobset.sigs.k8s.io/jobset-name=bert"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			id, found := Of(tc.pod, owner(tc.owner), nil)
+			id, found := Find(tc.pod, owner(tc.owner), nil)
 			if found != (tc.want != "") || found && id.String() != tc.want {
 				t.Fatalf("identity is %q, want %q", id.String(), tc.want)
 			}
@@ -162,7 +162,7 @@ func TestSelector(t *testing.T) {
 		},
 		"a value that is no label": {run, []string{"step=a b"}, []string{"step"}, ""},
 	} {
-		id, found := Of(pod("x-main-1", tc.labels...), tc.owner, tc.keys)
+		id, found := Find(pod("x-main-1", tc.labels...), tc.owner, tc.keys)
 		if got := id.Selector().String(); !found || got != tc.want {
 			t.Errorf("%s: selected by %q, want %q", name, got, tc.want)
 		}
@@ -173,18 +173,18 @@ func TestSelector(t *testing.T) {
 func TestLabels(t *testing.T) {
 	keys := []string{"app", "step"}
 	run := owner("tekton.dev/v1 TaskRun/ci-x7k2p-unit")
-	id, found := Of(pod("a", "app=shop", "step=unit", "tekton.dev/task=lint"), run, keys)
+	id, found := Find(pod("a", "app=shop", "step=unit", "tekton.dev/task=lint"), run, keys)
 	if !found || id.String() != "labels: shop/unit" {
 		t.Errorf("identity is %q", id.String())
 	}
 	for name, m := range map[string]*metav1.ObjectMeta{
 		"without": pod("a", "app=shop"), "empty": pod("a", "app=shop", "step="),
 	} {
-		if id, found := Of(m, run, keys); found {
+		if id, found := Find(m, run, keys); found {
 			t.Errorf("%s the label: %q", name, id.String())
 		}
 	}
-	if id, found := Of(pod("a", "app=shop", "step=unit"), owner("apps/v1 Deployment/web"), keys); found {
+	if id, found := Find(pod("a", "app=shop", "step=unit"), owner("apps/v1 Deployment/web"), keys); found {
 		t.Errorf("the pod of a Deployment is %q", id.String())
 	}
 }
@@ -204,7 +204,7 @@ func TestRef(t *testing.T) {
 	var names []string
 	for i := range ids {
 		ref := ids[i].Ref("ci")
-		if !Is(ref) || ref.Namespace != "ci" || len(ref.Name) > maxReadable+17 || slices.Contains(names, ref.Name) ||
+		if !IsIdentity(ref) || ref.Namespace != "ci" || len(ref.Name) > maxReadable+17 || slices.Contains(names, ref.Name) ||
 			strings.Trim(ref.Name, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" || strings.Contains(ref.Name, "--") {
 			t.Errorf("%s is %+v, after %q", ids[i].String(), ref, names)
 		}
@@ -238,7 +238,7 @@ var identityBudget = budget.Budget{Bytes: 64 << 10, PerByte: 64, CPU: time.Secon
 func checkNames(t *testing.T, m *metav1.ObjectMeta, ref memory.WorkloadRef, key string) {
 	t.Helper()
 	for _, keys := range [][]string{nil, {key}} {
-		id, found := Of(m, ref, keys)
+		id, found := Find(m, ref, keys)
 		if !found {
 			continue
 		}

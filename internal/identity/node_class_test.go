@@ -56,7 +56,7 @@ func TestInClass(t *testing.T) {
 	log := memory.WorkloadRef{APIVersion: "apps/v1", Kind: "DaemonSet", Namespace: "kube-system", Name: "log"}
 	in, id := InClass(log, label, "m5.large")
 	if id == nil || id.String() != "daemonset/log [m5.large]" || in.String() != "DaemonSet kube-system/log/m5.large" ||
-		in.Whole() != log || NodeClassOf(id.Platform, id.Values) != "m5.large" || Is(in) {
+		in.Whole() != log || NodeClassOf(id.Platform, id.Values) != "m5.large" || IsIdentity(in) {
 		t.Fatalf("%v with identity %v", in, id)
 	}
 	if again, _ := InClass(in, label, "m5.xlarge"); again.NodeClass != "m5.xlarge" || again.Whole() != log {

@@ -38,7 +38,7 @@ type member struct {
 	workload *workloadEntry
 	// owner is the UID of the workload, which distinguishes it from an earlier workload of its name; empty: unknown.
 	owner types.UID
-	// controller and profile are as in [policy.Kept]; profile is zero without a profile.
+	// controller and profile are as in [policy.Remembered]; profile is zero without a profile.
 	controller types.UID
 	profile    unique.Handle[profile.Key]
 	// resolved is true if owner, controller and profile are from a complete resolution of the pod.
@@ -62,11 +62,11 @@ type workloadEntry struct {
 	profile          profile.Key // at the last reconcile; empty: no profile, or no reconcile yet
 	// released is true if no profile governed any pod at the last reconcile, and nothing is stored.
 	released bool
-	answer   Answer // why no profile did
+	answer   NoProfile // why no profile did
 }
 
-// Answer is the reason why no profile governs a pod.
-type Answer struct {
+// NoProfile is the reason why no profile governs a pod.
+type NoProfile struct {
 	Problem profile.Problem
 	Why     string
 }
@@ -80,14 +80,14 @@ func NewInbox() *Inbox {
 }
 
 // Kept returns the last complete resolution of a pod; its Workload is empty if there was none.
-func (r *Inbox) Kept(uid types.UID) policy.Kept {
+func (r *Inbox) Kept(uid types.UID) policy.Remembered {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m, found := r.pods[uid]
 	if !found || !m.resolved {
-		return policy.Kept{}
+		return policy.Remembered{}
 	}
-	k := policy.Kept{Workload: m.workload.ref, Owner: m.owner, Controller: m.controller}
+	k := policy.Remembered{Workload: m.workload.ref, Owner: m.owner, Controller: m.controller}
 	if m.profile != (unique.Handle[profile.Key]{}) {
 		k.Profile = m.profile.Value()
 	}
@@ -95,7 +95,7 @@ func (r *Inbox) Kept(uid types.UID) policy.Kept {
 }
 
 // Keep stores the resolution of a pod, and moves the pod to the workload of the resolution.
-func (r *Inbox) Keep(uid types.UID, key types.NamespacedName, k policy.Kept) {
+func (r *Inbox) Keep(uid types.UID, key types.NamespacedName, k policy.Remembered) {
 	r.AddPod(uid, key, k.Workload)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -334,7 +334,7 @@ func (r *Inbox) Govern(ref memory.WorkloadRef, placed map[types.UID]Placement, b
 
 // Release records that no profile governs any pod of a workload and why, and that nothing is stored for the workload.
 // Until [Inbox.Govern], an event of a pod with the same reason causes no reconcile.
-func (r *Inbox) Release(ref memory.WorkloadRef, answer Answer) {
+func (r *Inbox) Release(ref memory.WorkloadRef, answer NoProfile) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if e, found := r.workloads[ref]; found {
@@ -343,7 +343,7 @@ func (r *Inbox) Release(ref memory.WorkloadRef, answer Answer) {
 }
 
 // Released reports whether a workload was released with that answer.
-func (r *Inbox) Released(ref memory.WorkloadRef, answer Answer) bool {
+func (r *Inbox) Released(ref memory.WorkloadRef, answer NoProfile) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e, found := r.workloads[ref]
@@ -405,7 +405,7 @@ func (r *Inbox) Concerned(changes []policy.Change) []memory.WorkloadRef {
 	edited, selecting := map[profile.Key]bool{}, map[string]bool{}
 	for _, c := range changes {
 		edited[c.Key] = true
-		if c.Chooses {
+		if c.SelectionChanged {
 			selecting[c.Namespace] = true
 		}
 	}

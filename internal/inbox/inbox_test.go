@@ -199,10 +199,10 @@ func TestANodeSpeaksOnceForEachContainer(t *testing.T) {
 // TestWhatIsKeptOfAPod: until it is deleted or moves to another workload.
 func TestWhatIsKeptOfAPod(t *testing.T) {
 	r, name := rosterWith("1"), types.NamespacedName{Namespace: "shop", Name: "web-1"}
-	if k := r.Kept("uid-1"); k != (policy.Kept{}) {
+	if k := r.Kept("uid-1"); k != (policy.Remembered{}) {
 		t.Errorf("%+v is kept of a pod that was not resolved", k)
 	}
-	kept := policy.Kept{
+	kept := policy.Remembered{
 		Workload: rosterWeb, Owner: "web", Controller: "set",
 		Profile: profile.Key{Kind: "MemoryProfile", Namespace: "shop", Name: "web"},
 	}
@@ -211,7 +211,7 @@ func TestWhatIsKeptOfAPod(t *testing.T) {
 		t.Errorf("kept (-want +got):\n%s\nowner %q", diff, r.Owner(rosterWeb))
 	}
 	r.AddPod("uid-1", name, rosterJob)
-	if k := r.Kept("uid-1"); k != (policy.Kept{}) || r.Owner(rosterJob) != "" {
+	if k := r.Kept("uid-1"); k != (policy.Remembered{}) || r.Owner(rosterJob) != "" {
 		t.Errorf("%+v is kept of its earlier workload", k)
 	}
 }
@@ -262,7 +262,7 @@ func TestAChangedProfileConcernsItsOwnWorkloads(t *testing.T) {
 		if namespace == "" {
 			kind = "ClusterMemoryProfile"
 		}
-		return policy.Change{Key: profile.Key{Kind: kind, Namespace: namespace, Name: name}, Chooses: chooses}
+		return policy.Change{Key: profile.Key{Kind: kind, Namespace: namespace, Name: name}, SelectionChanged: chooses}
 	}
 	for what, tc := range map[string]struct {
 		changes []policy.Change

@@ -70,7 +70,7 @@ func slim[T any](keep func(*T)) toolscache.TransformFunc {
 
 func slimPod(pod *corev1.Pod) {
 	pod.ManagedFields = managers(pod)
-	pod.Annotations = OurAnnotations(pod.Annotations)
+	pod.Annotations = MemfitAnnotations(pod.Annotations)
 	pod.Finalizers = nil
 	spec := &pod.Spec
 	volumes := memoryVolumes(spec.Volumes)
@@ -266,9 +266,9 @@ func readsAnnotation(key string) bool {
 // foreignAnnotations are annotations of other projects that memfit reads: they identify pods, or forbid disruptions.
 var foreignAnnotations = slices.Concat(identity.Annotations(), constraints.DisruptionAnnotations())
 
-// OurAnnotations returns the annotations that memfit reads; nil if there are none. The largest of the others are
+// MemfitAnnotations returns the annotations that memfit reads; nil if there are none. The largest of the others are
 // usually last-applied configurations.
-func OurAnnotations(annotations map[string]string) map[string]string {
+func MemfitAnnotations(annotations map[string]string) map[string]string {
 	var kept map[string]string
 	for key, value := range annotations {
 		if readsAnnotation(key) {

@@ -168,7 +168,7 @@ func TestSlimPodsAnswerTheSame(t *testing.T) {
 	if want, got := constraints.Need(whole, nil), constraints.Need(slim, nil); got != want {
 		t.Errorf("the whole pod needs %s, the slim one %s", want, got)
 	}
-	if constraints.Undisturbed(slim.Annotations) == "" {
+	if constraints.DoNotDisrupt(slim.Annotations) == "" {
 		t.Error("that its owner forbids to disturb it is lost")
 	}
 	if diff := cmp.Diff(oom.Observe(whole), oom.Observe(slim)); diff != "" {

@@ -172,7 +172,7 @@ func TestPlansOfHostilePodsAreBounded(t *testing.T) {
 				},
 				"Compare": func() { Compare(pod, n, observed) },
 				"HeapCap": func() { HeapCap(pod, "app") },
-				"Frozen":  func() { OfRunning(pod, n, observed).Container("app").Frozen() },
+				"Frozen":  func() { OfRunning(pod, n, observed).Container("app").StartHeapCap() },
 			} {
 				t.Run(what, func(t *testing.T) { budget.Check(t, planBudget, len(raw), f) })
 			}

@@ -24,8 +24,8 @@ const (
 	UpToDate State = "UpToDate"
 	// Stale: memfit set variables at creation, and the current settings differ.
 	Stale State = "Stale"
-	// Missed: the pod was created before the profile, or while the webhook was unavailable.
-	Missed State = "Missed"
+	// NotInjected: the pod was created before the profile, or while the webhook was unavailable.
+	NotInjected State = "Missed"
 	// Skipped: memfit skips every setting, with reasons.
 	Skipped State = "Skipped"
 	// Disabled: the profile sets nothing (tuning.mode Disabled or DryRun).
@@ -49,7 +49,7 @@ func (p Plan) StateOf(pod *corev1.Pod) (State, string) {
 	differ, settings := p.differences(pod)
 	if len(differ) > 0 {
 		if readRecord(pod.Annotations[v1alpha1.InjectedAnnotation]) == nil {
-			return Missed, "the pod was created without memfit; it should have " + joinFirst(differ, "; ")
+			return NotInjected, "the pod was created without memfit; it should have " + joinFirst(differ, "; ")
 		}
 		return Stale, "it should have " + joinFirst(differ, "; ")
 	}

@@ -75,7 +75,7 @@ func TestCompare(t *testing.T) {
 			wantWhy: "may come from ConfigMap settings",
 		},
 		"created before the profile": {
-			in: nodePod("512Mi", mode("")), wantState: Missed,
+			in: nodePod("512Mi", mode("")), wantState: NotInjected,
 			wantWhy: "it should have NODE_OPTIONS=--max-old-space-size=381 in container app",
 		},
 		"resized since": {
@@ -288,7 +288,7 @@ func TestEmptyInputsGiveEmptyPlans(t *testing.T) {
 		p.Apply(nil)
 		c := p.Container("app")
 		if p.Changes() || p.Warnings() != nil || c.Settings() != nil || c.Identity() != nil || len(c.Advice()) > 0 ||
-			c.Mode() != "" || c.Growth().HeapPercent != 0 || c.CapsHeap() || c.Frozen() != (Frozen{}) {
+			c.Mode() != "" || c.Growth().HeapPercent != 0 || c.CapsHeap() || c.StartHeapCap() != (StartHeapCap{}) {
 			t.Errorf("%s: the plan is not empty: %+v", name, p)
 		}
 	}
@@ -314,7 +314,7 @@ func TestTheLimitInTheRecordIsExact(t *testing.T) {
 	created := inject(in)
 	created.Spec.Resources = whole("1000Mi")
 	plan := OfRunning(created, in.Profile, nil)
-	if got, want := plan.Container("app").Frozen().Cap, parseQuantity("1500Mi").Percent(75); got != want {
+	if got, want := plan.Container("app").StartHeapCap().Cap, parseQuantity("1500Mi").Percent(75); got != want {
 		t.Errorf("after the pod's limit shrank the cap is %s, want %s of the creation", got, want)
 	}
 }
@@ -323,12 +323,12 @@ func TestTheLimitInTheRecordIsExact(t *testing.T) {
 // ConfigMaps.
 func TestFrozenCapIsKnownWithoutTheConfigMap(t *testing.T) {
 	in := nodePod("512Mi", v1alpha1.MemoryProfileSpec{})
-	want := OfRunning(inject(in), in.Profile, in.Observed).Container("app").Frozen()
+	want := OfRunning(inject(in), in.Profile, in.Observed).Container("app").StartHeapCap()
 	in.Pod.Spec.Containers[0].EnvFrom = []corev1.EnvFromSource{
 		{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}}},
 	}
 	in.ConfigMapKeys = map[string]map[string]bool{"settings": {"PORT": true}}
-	if got := OfRunning(inject(in), in.Profile, in.Observed).Container("app").Frozen(); got != want || got.Cap == 0 {
+	if got := OfRunning(inject(in), in.Profile, in.Observed).Container("app").StartHeapCap(); got != want || got.Cap == 0 {
 		t.Errorf("the cap is %+v, want %+v", got, want)
 	}
 }

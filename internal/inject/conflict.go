@@ -56,7 +56,7 @@ func (c *ContainerPlan) evaluateKnob(w *working, t target, in Input, k *runtimes
 
 // startScriptWins returns the skip reason if a start script takes the heap cap from a variable of the pod.
 func (c *ContainerPlan) startScriptWins(s setting) string {
-	if s.knob.Caps == nil || !c.owner.launcher {
+	if s.knob.HeapCap == nil || !c.owner.launcher {
 		return ""
 	}
 	return c.owner.by + ", and the user's value wins" + s.wouldSet()

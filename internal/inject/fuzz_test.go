@@ -199,7 +199,7 @@ func FuzzMakePlan(f *testing.F) {
 		for _, c := range in.Pod.Spec.Containers {
 			budget.Check(t, planBudget, size, func() {
 				HeapCap(in.Pod, c.Name)
-				OfRunning(in.Pod, in.Profile, in.Observed).Container(c.Name).Frozen()
+				OfRunning(in.Pod, in.Profile, in.Observed).Container(c.Name).StartHeapCap()
 			})
 		}
 		for _, c := range in.Pod.Spec.Containers { // whatever it claims, only names of the table may go

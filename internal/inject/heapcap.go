@@ -108,14 +108,14 @@ func configMapWith(in Input, t target, variable string) string {
 
 // ownersShare returns the owner's share of the limit, from a flag in any source, or from the knob's own variable.
 func (w *working) ownersShare(s setting) ownersCap {
-	if s.knob.Caps == nil || s.knob.Follows != runtimes.AtStart {
+	if s.knob.HeapCap == nil || s.knob.Follows != runtimes.AtStart {
 		return ownersCap{}
 	}
 	for _, src := range w.sources {
 		if s.knob.List == nil && src.name != s.knob.Env {
 			continue
 		}
-		if share := s.knob.Caps(src.text, 100*memory.MiB).MiB(); share > 0 {
+		if share := s.knob.HeapCap(src.text, 100*memory.MiB).MiB(); share > 0 {
 			return ownersCap{
 				by: src.title + " sets " + s.knob.Name, percent: int32(share), //nolint:gosec // at most 100
 				direct: src.name == "" || src.name == s.knob.Env,
@@ -179,7 +179,7 @@ func (c *ContainerPlan) heapFollows(own int32) (known, may bool, percent int32) 
 	switch {
 	case c.heapByNode, ours == nil && c.facts.LimitUnseen: // shares are of the node's memory
 		return false, false, 0
-	case ours != nil && (ours.verdict.Fixed || c.facts.Ask.HeapLimit > 0):
+	case ours != nil && (ours.verdict.Fixed || c.facts.Tuning.HeapLimit > 0):
 		return false, false, 0
 	case ours != nil && (c.owner.unsure == "" || sameShare(c.found, own)):
 		return own > 0, false, own
@@ -222,8 +222,8 @@ func (c *ContainerPlan) adviseCap() {
 	}
 }
 
-// Frozen is the heap cap of a running process, which a resize of the limit does not change.
-type Frozen struct {
+// StartHeapCap is the heap cap of a running process, which a resize of the limit does not change.
+type StartHeapCap struct {
 	Cap      memory.Bytes // the heap cap of all processes together; 0: unknown
 	Overhead memory.Bytes // the runtime's memory besides the heap, plus the owner's reserve
 	Literal  bool         // the cap is a number in the pod's environment, which a restart of the container does not change
@@ -231,14 +231,14 @@ type Frozen struct {
 	Hard     bool         // the process ends at its cap; otherwise the garbage collector runs continuously
 }
 
-// Frozen returns the heap cap at the start of a container, if the cap is or may be a share of the limit. It uses the
-// larger of the limits at admission and now, because the process may have started under either.
-func (c *ContainerPlan) Frozen() Frozen {
+// StartHeapCap returns the heap cap at the start of a container, if the cap is or may be a share of the limit. It uses
+// the larger of the limits at admission and now, because the process may have started under either.
+func (c *ContainerPlan) StartHeapCap() StartHeapCap {
 	growth := c.Growth()
 	if growth.HeapPercent == 0 {
-		return Frozen{}
+		return StartHeapCap{}
 	}
-	f := Frozen{
+	f := StartHeapCap{
 		Overhead: growth.Overhead.Plus(growth.Reserve), Literal: c.capIsLiteral(),
 		Hard: len(c.runtime.runtime.FullHeap.Exits) > 0,
 	}

@@ -101,18 +101,18 @@ func TestPM2NeedsTheNumberOfItsProcesses(t *testing.T) {
 // the profile has changed since the pod was created.
 func TestWhatRunsCountsAllProcesses(t *testing.T) {
 	one := nodePod("2Gi", of("NodeJS", v1alpha1.TuningSpec{}))
-	whole := OfRunning(inject(one), one.Profile, nil).Container("app").Frozen()
+	whole := OfRunning(inject(one), one.Profile, nil).Container("app").StartHeapCap()
 	in := nodePod("2Gi", of("NodeJS", shared(4, "")))
 	pod := inject(in)
-	got := OfRunning(pod, in.Profile, nil).Container("app").Frozen()
+	got := OfRunning(pod, in.Profile, nil).Container("app").StartHeapCap()
 	if got.Cap != whole.Cap || !got.Literal || got.For != 2*memory.GiB || got.Overhead <= 2*whole.Overhead {
 		t.Errorf("four processes of 2Gi: %+v, and one %+v", got, whole)
 	}
-	if later := OfRunning(pod, one.Profile, nil).Container("app").Frozen(); later.Cap != whole.Cap {
+	if later := OfRunning(pod, one.Profile, nil).Container("app").StartHeapCap(); later.Cap != whole.Cap {
 		t.Errorf("four processes of 2Gi, and the profile says one by now: %+v", later)
 	}
 	kept := nodePod("2Gi", of("NodeJS", shared(1, "512Mi")))
-	got = OfRunning(inject(kept), kept.Profile, nil).Container("app").Frozen()
+	got = OfRunning(inject(kept), kept.Profile, nil).Container("app").StartHeapCap()
 	if got.Cap != (1536*memory.MiB).Percent(75) || got.For != 2*memory.GiB ||
 		got.Overhead < whole.Overhead+512*memory.MiB {
 		t.Errorf("one process of 2Gi with 512Mi kept back: %+v", got)
@@ -130,7 +130,7 @@ func TestAForgedRecordOfProcesses(t *testing.T) {
 		pod.Annotations[v1alpha1.InjectedAnnotation] = strings.Replace(
 			pod.Annotations[v1alpha1.InjectedAnnotation], `"processes":2`, `"processes":`+processes, 1,
 		)
-		if got := OfRunning(pod, in.Profile, nil).Container("app").Frozen().Cap; got <= 0 || got > 256*2*memory.GiB {
+		if got := OfRunning(pod, in.Profile, nil).Container("app").StartHeapCap().Cap; got <= 0 || got > 256*2*memory.GiB {
 			t.Errorf("processes %s: a cap of %s", processes, got)
 		}
 	}

@@ -48,8 +48,8 @@ func ObservedIn(containers []v1alpha1.ContainerRecommendation) map[string]Observ
 	return out
 }
 
-// proven returns [runtimes.Facts.Live] and [runtimes.Facts.Proven] for one process. Both are 0 if unknown, or if all
-// replicas have a cap and the limit is at least the recommended one.
+// proven returns [runtimes.Facts.Live] and [runtimes.Facts.ProvenHeapCap] for one process. Both are 0 if unknown, or if
+// all replicas have a cap and the limit is at least the recommended one.
 func (c *ContainerPlan) proven(in Input, t target) (live, heap memory.Bytes) {
 	seen := in.Observed[c.name]
 	if seen.LiveSet == 0 || seen.HeapCap > 0 && seen.Limit > 0 && c.limit.cgroup >= seen.Limit {
@@ -76,8 +76,8 @@ func HeapCap(pod *corev1.Pod, name string) memory.Bytes {
 	return heapCap(c, l.cgroup, readRecord(pod.Annotations[v1alpha1.InjectedAnnotation]).of(name))
 }
 
-// Wrote returns the names of a container's variables that memfit wrote, in whole or in part.
-func Wrote(pod *corev1.Pod, name string) []string {
+// WrittenVariables returns the names of a container's variables that memfit wrote, in whole or in part.
+func WrittenVariables(pod *corev1.Pod, name string) []string {
 	r := readRecord(pod.Annotations[v1alpha1.InjectedAnnotation]).of(name)
 	if r == nil || r.DryRun {
 		return nil
@@ -123,8 +123,8 @@ func heapCap(c *corev1.Container, limit memory.Bytes, rec *containerRecord) memo
 // CapsHeap reports whether memfit can set a hard heap cap for the container's runtime.
 func (c *ContainerPlan) CapsHeap() bool { return c.runtime.runtime.CapsHeap() }
 
-// NoRoom returns why a heap cap would be too small for the container's live heap; empty if it would not.
-func (c *ContainerPlan) NoRoom() string {
+// HeapCapTooSmall returns why a heap cap would be too small for the container's live heap; empty if it would not.
+func (c *ContainerPlan) HeapCapTooSmall() string {
 	for _, s := range c.skips {
 		if s.belowLiveHeap {
 			return s.text()

@@ -60,7 +60,7 @@ func TestHeapCapsAndTheLiveHeap(t *testing.T) {
 				in.Sizes = map[string]Offer{"app": {Size: memory.Size{Limit: tc.size}}}
 			}
 			plan := MakePlan(in).Container("app")
-			if plan.Sets() != tc.want || (plan.NoRoom() == "") != tc.want {
+			if plan.Sets() != tc.want || (plan.HeapCapTooSmall() == "") != tc.want {
 				t.Errorf("sets %q, skips %q, want a cap: %t", plan.Settings(), plan.Skipped(), tc.want)
 			}
 			again := in
@@ -69,7 +69,7 @@ func TestHeapCapsAndTheLiveHeap(t *testing.T) {
 				t.Errorf("asked again, it would change %q, %q", p.Container("app").Settings(), p.Container("app").Skipped())
 			}
 			again.Sizes = nil
-			if state, why := Compare(again.Pod, again.Profile, again.Observed); state == Stale || state == Missed {
+			if state, why := Compare(again.Pod, again.Profile, again.Observed); state == Stale || state == NotInjected {
 				t.Errorf("a pod that was created a moment ago is %s: %s", state, why)
 			}
 		})
@@ -131,9 +131,9 @@ func TestEvidenceThatMovesMakesNoPodStale(t *testing.T) {
 func TestFrozenGoesByWhatTheProcessHas(t *testing.T) {
 	in := nodePod("512Mi", v1alpha1.MemoryProfileSpec{})
 	pod := inject(in)
-	want := OfRunning(pod, in.Profile, nil).Container("app").Frozen()
+	want := OfRunning(pod, in.Profile, nil).Container("app").StartHeapCap()
 	others := map[string]Observed{"app": {LiveSet: 500 * memory.MiB}}
-	if got := OfRunning(pod, in.Profile, others).Container("app").Frozen(); got != want ||
+	if got := OfRunning(pod, in.Profile, others).Container("app").StartHeapCap(); got != want ||
 		!got.Literal {
 		t.Errorf("with evidence of others %+v, without %+v", got, want)
 	}

@@ -198,7 +198,7 @@ func planContainer(in Input, t target, s sizing) (ContainerPlan, *containerRecor
 	c.sharesPodLimit = w.memory.Limit == 0 && in.whole > 0
 	c.limit = effectiveLimit(w.memory.Limit, in.whole, t.volumesHold, divisionOf(t.policy.Tuning))
 	c.facts = facts(in, t, w, c.runtime, c.limit)
-	c.facts.Live, c.facts.Proven = c.proven(in, t)
+	c.facts.Live, c.facts.ProvenHeapCap = c.proven(in, t)
 	c.owner, c.found = w.ownersCap(in, t, c.runtime.runtime), t.heapShare(c.runtime.runtime)
 	if c.mode != v1alpha1.TuningDisabled {
 		c.evaluateKnobs(w, t, in)
@@ -229,7 +229,7 @@ func facts(in Input, t target, w *working, id identity, l limit) runtimes.Facts 
 	spec := id.spec
 	f := runtimes.Facts{
 		Limit: l.effective, Cgroup: l.cgroup, LimitText: l.text,
-		Processes: l.division.processes, Ask: ask(t.policy.Tuning),
+		Processes: l.division.processes, Tuning: ask(t.policy.Tuning),
 	}
 	f.Variant = string(spec.Variant)
 	if spec.Version != "" {
@@ -247,8 +247,8 @@ func facts(in Input, t target, w *working, id identity, l limit) runtimes.Facts 
 }
 
 // ask converts the profile's tuning to the input of knobs.
-func ask(t v1alpha1.TuningSpec) runtimes.Ask {
-	a := runtimes.Ask{
+func ask(t v1alpha1.TuningSpec) runtimes.Tuning {
+	a := runtimes.Tuning{
 		ArenaMax: t.ArenaMax, HeapLimit: profile.BytesOf(t.HeapLimit), TrimThreshold: profile.BytesOf(t.TrimThreshold),
 	}
 	if t.HeapPercent != nil {

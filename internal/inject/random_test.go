@@ -299,7 +299,7 @@ func (c chance) facts(pod *corev1.Pod) *constraints.Facts {
 			},
 		)
 	}
-	facts := constraints.About(memory.WorkloadRef{}, nil, pod, constraints.Objects{
+	facts := constraints.FactsOf(memory.WorkloadRef{}, nil, pod, constraints.Objects{
 		LimitRanges: ranges, Quotas: quotas, Nodes: constraints.Nodes{LargestNode: pick(c, 0, 500*memory.MiB, 8*memory.GiB)},
 	})
 	return &facts

@@ -54,8 +54,8 @@ func (c *ContainerPlan) Identity() *v1alpha1.RuntimeIdentity {
 	}
 }
 
-// Runs returns the API name of the container's runtime ("NodeJS"); empty if the runtime is not certain.
-func (c *ContainerPlan) Runs() string {
+// RuntimeName returns the API name of the container's runtime ("NodeJS"); empty if the runtime is not certain.
+func (c *ContainerPlan) RuntimeName() string {
 	if c.runtime.certain {
 		return c.runtime.runtime.Name
 	}

@@ -111,14 +111,14 @@ func (in *Input) sizing(t target, offer Offer, fixed bool) sizing {
 // base.
 func (in *Input) fit(managed []target, sizings []sizing, fixed bool, whole *wholeSizing) {
 	original := in.wholeBefore(managed, sizings, whole)
-	var asks []constraints.Ask
+	var asks []constraints.DesiredSize
 	var of []int
 	for i, s := range sizings {
 		if s.wanted && (s.next != s.base || s.part != (memory.Size{})) {
 			policy := managed[i].policy.SizePolicy()
-			asks = append(asks, constraints.Ask{
+			asks = append(asks, constraints.DesiredSize{
 				Container: managed[i].container.Name, Base: s.base, Want: s.next,
-				Equal: fixed || policy.RequestEqualsLimit, Part: s.part, Never: s.neverLower,
+				Equal: fixed || policy.RequestEqualsLimit, PodLevelShare: s.part, NeverLower: s.neverLower,
 			})
 			of = append(of, i)
 		}
@@ -176,7 +176,7 @@ func (in *Input) podWithoutSizes(managed []target, sizings []sizing) *corev1.Pod
 }
 
 // adopt sets the fitted size, or the base and false if the profile does not allow the fitted size.
-func (s *sizing) adopt(t target, fitted constraints.Fitted) (allowed bool) {
+func (s *sizing) adopt(t target, fitted constraints.FittedSize) (allowed bool) {
 	allowed = true
 	s.next, s.why = fitted.Size, append(s.why, fitted.Why...)
 	if s.next != s.base {
@@ -212,7 +212,7 @@ func (c *ContainerPlan) size(s sizing, w *working) {
 // bounded returns the wanted size within the profile's current bounds, and the reasons for a difference.
 func bounded(t target, want, base memory.Size) (memory.Size, []string) {
 	policy := t.policy.SizePolicy()
-	policy.VolumesHold, policy.SharesLimit = t.volumesHold, t.whole.Limit > 0
+	policy.VolumeSizeLimits, policy.SharesLimit = t.volumesHold, t.whole.Limit > 0
 	size, why := policy.Bound(want, base)
 	return size, why
 }

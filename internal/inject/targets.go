@@ -22,7 +22,7 @@ type target struct {
 	container   *corev1.Container
 	policy      profile.Container
 	found       *v1alpha1.FoundRuntime
-	volumesHold memory.Bytes     // the capacity of its memory-backed volumes, see [VolumesHold]
+	volumesHold memory.Bytes     // the capacity of its memory-backed volumes, see [VolumesCapacity]
 	whole       memory.Size      // the pod-level size (spec.resources); zero: none
 	once        bool             // a plain init container, which is managed only because the profile names it
 	before      *containerRecord // the record of an earlier plan; nil: none
@@ -41,7 +41,7 @@ func targets(in Input) []target {
 			t.found = f // not for well-known sidecars: memfit leaves their runtime to the tools that inject them
 		}
 		t.once = init && !constraints.Sidecar(c)
-		t.volumesHold = VolumesHold(pod, c)
+		t.volumesHold = VolumesCapacity(pod, c)
 		t.whole = constraints.WholeSize(pod)
 		if !t.policy.Managed || t.once && !t.policy.Listed {
 			continue

@@ -47,9 +47,9 @@ func MemoryVolumes(pod *corev1.Pod, c *corev1.Container) (out []MemoryVolume) {
 	return out
 }
 
-// VolumesHold returns the capacity of a container's memory-backed volumes: the sum of their size limits. A volume
+// VolumesCapacity returns the capacity of a container's memory-backed volumes: the sum of their size limits. A volume
 // without a size limit counts 0, because its capacity depends on the limit itself.
-func VolumesHold(pod *corev1.Pod, c *corev1.Container) memory.Bytes {
+func VolumesCapacity(pod *corev1.Pod, c *corev1.Container) memory.Bytes {
 	var sum memory.Bytes
 	for _, v := range MemoryVolumes(pod, c) {
 		sum = sum.Plus(v.SizeLimit)

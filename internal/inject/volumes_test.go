@@ -47,7 +47,7 @@ func TestVolumesHold(t *testing.T) {
 	for name, want := range map[string]memory.Bytes{
 		"db": 64 * memory.MiB, "side": 0, "init": 64 * memory.MiB, "reader": 0, "both": 64 * memory.MiB,
 	} {
-		if got := VolumesHold(pod, container(pod, name)); got != want {
+		if got := VolumesCapacity(pod, container(pod, name)); got != want {
 			t.Errorf("volumes of %s hold %s, want %s", name, got, want)
 		}
 	}

@@ -151,7 +151,7 @@ func (c *ContainerPlan) checkValues(w *working) {
 			if check.Heap != nil {
 				c.owner.recordHeap(check.Heap(own.Value), subject)
 			}
-			if wrong := check.Wrong(own, c.facts); wrong != "" && c.mode != v1alpha1.TuningDisabled {
+			if wrong := check.Problem(own, c.facts); wrong != "" && c.mode != v1alpha1.TuningDisabled {
 				if w := (warning{text: subject + " " + wrong}); !slices.Contains(c.warned, w) {
 					c.warned = append(c.warned, w)
 				}

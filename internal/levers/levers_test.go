@@ -83,8 +83,8 @@ func count(name string, n int64) map[string]int64 { return map[string]int64{name
 // arenas are glibc's in a process with many threads: 4 arenas with 100 MiB, of which 40 are in use.
 func arenas() amounts.Usage {
 	return usage(
-		"glibc", 40, 52, 50, 8, count(amounts.Arenas, 4), mib(amounts.Retained, 60), mib(amounts.BeyondTwo, 30),
-		mib(amounts.TopBeyond, 3),
+		"glibc", 40, 52, 50, 8, count(amounts.Arenas, 4), mib(amounts.Retained, 60), mib(amounts.ArenasBeyondTwo, 30),
+		mib(amounts.TopsBeyondThreshold, 3),
 	)
 }
 

@@ -50,9 +50,9 @@ func (c Confidence) Lower() Confidence {
 	return Low
 }
 
-// RaiseReaches is how long after a raise a kill may have been at the previous limit. The kubelet reports ends and
+// RaiseLag is how long after a raise a kill may have been at the previous limit. The kubelet reports ends and
 // effective limits up to 1 s late.
-const RaiseReaches = 3 * time.Second
+const RaiseLag = 3 * time.Second
 
 // OOMKill is one kill, counted once.
 type OOMKill struct {
@@ -66,11 +66,11 @@ type OOMKill struct {
 	Limit Bytes `json:"l,omitempty"`
 	// Unreached is the effective limit if the container did not reach it, because the node ran out of memory.
 	Unreached Bytes `json:"lu,omitempty"`
-	// Asked is the limit in the pod's spec if it may not have been effective yet; Limit is then the highest known to be
-	// effective. 0: the limit in the spec was effective.
-	Asked Bytes `json:"la,omitempty"`
-	// Own is the container's limit without the loan (sizing.rescue) that it used up. 0: Limit was not a loan.
-	Own Bytes `json:"lo,omitempty"`
+	// Requested is the limit in the pod's spec if it may not have been effective yet; Limit is then the highest known to
+	// be effective. 0: the limit in the spec was effective.
+	Requested Bytes `json:"la,omitempty"`
+	// LimitWithoutLoan is the container's limit without the loan (sizing.rescue) that it used up. 0: Limit was not a loan.
+	LimitWithoutLoan Bytes `json:"lo,omitempty"`
 	// Program is the container's fingerprint; empty: unknown.
 	Program string `json:"pg,omitempty"`
 	// Proven is true if Limit was certainly effective: the pod was created with it, or its cgroup is known to have it.

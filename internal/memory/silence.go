@@ -15,8 +15,8 @@ type Silence struct {
 	Error string
 	// Since is when the node first failed to respond.
 	Since time.Time
-	// Answered is when the node last responded; zero: never since memfit started.
-	Answered time.Time
+	// LastResponse is when the node last responded; zero: never since memfit started.
+	LastResponse time.Time
 }
 
 // lastingAfter is how long a node that has responded before may be silent without a report. A busy kubelet often fails
@@ -26,7 +26,7 @@ const lastingAfter = 5 * time.Minute
 // Lasting returns the silences to report to workloads: of nodes that have not responded for lastingAfter, or never.
 func Lasting(all []Silence, now time.Time) []Silence {
 	return slices.DeleteFunc(slices.Clone(all), func(s Silence) bool {
-		silent := now.Sub(s.Answered)
-		return !s.Answered.IsZero() && 0 <= silent && silent < lastingAfter // negative: the clock was set back
+		silent := now.Sub(s.LastResponse)
+		return !s.LastResponse.IsZero() && 0 <= silent && silent < lastingAfter // negative: the clock was set back
 	})
 }

@@ -12,9 +12,9 @@ func TestLasting(t *testing.T) {
 	now := time.Date(2026, 11, 26, 3, 0, 0, 0, time.UTC)
 	all := []Silence{
 		{Node: "never"},
-		{Node: "a-minute", Answered: now.Add(-time.Minute)},
-		{Node: "five", Answered: now.Add(-5 * time.Minute)},
-		{Node: "clock-went-back", Answered: now.Add(time.Hour)},
+		{Node: "a-minute", LastResponse: now.Add(-time.Minute)},
+		{Node: "five", LastResponse: now.Add(-5 * time.Minute)},
+		{Node: "clock-went-back", LastResponse: now.Add(time.Hour)},
 	}
 	told := Lasting(all, now)
 	if len(told) != 3 || told[0].Node != "never" || told[1].Node != "five" || told[2].Node != "clock-went-back" {

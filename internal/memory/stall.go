@@ -15,13 +15,13 @@ type Stall struct {
 	Program   string       `json:"pg,omitempty"` // the container's fingerprint; empty: unknown
 	Limit     Bytes        `json:"l"`            // the effective limit
 	Since     time.Time    `json:"s"`            // the first sample that showed the stall
-	Known     time.Time    `json:"k"`            // the sample that confirmed the stall
+	Confirmed time.Time    `json:"k"`            // the sample that confirmed the stall
 	Ended     time.Time    `json:"e,omitzero"`   // zero: the stall continues
-	// Anon is the anonymous memory at Known.
+	// Anon is the anonymous memory at Confirmed.
 	Anon Bytes `json:"a,omitempty"`
-	// Usage is all memory that counts against the limit, at Known.
+	// Usage is all memory that counts against the limit, at Confirmed.
 	Usage Bytes `json:"us,omitempty"`
-	// Faults is the number of major page faults a second from Since to Known.
+	// Faults is the number of major page faults a second from Since to Confirmed.
 	Faults int32 `json:"f,omitempty"`
 	// PressurePercent is the share of time in which all tasks waited for memory (PSI memory full). 0: unknown.
 	PressurePercent int32 `json:"pr,omitempty"`

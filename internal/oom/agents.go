@@ -20,7 +20,7 @@ type AgentKill struct {
 	Child     bool         // only a child process was killed; the container continued
 	Limit     memory.Bytes // the effective limit ([EffectiveLimit]); 0: unknown, or none
 	AtLimit   bool         // the kernel counted that a limit was reached
-	ByNode    bool         // the kernel counted that no limit was reached, and the node reports MemoryPressure ([ShortAt])
+	ByNode    bool         // the kernel counted no limit reached, and the node had MemoryPressure ([UnderPressureAt])
 	Account   string       // describes the minute before the kill in a sentence
 }
 
@@ -186,13 +186,13 @@ func matchesKill(k *memory.OOMKill, noticed time.Time) bool {
 func explain(k *memory.OOMKill, a AgentKill) {
 	k.Account, k.AccountAt = a.Account, a.Time
 	attribute(k, a)
-	asked := max(k.Limit, k.Asked)
+	asked := max(k.Limit, k.Requested)
 	if a.Limit == 0 || k.Limit == 0 || a.Limit > asked || k.Kind == memory.OOMPodLimit {
 		return
 	}
-	k.Limit, k.Asked, k.Proven = asked, 0, true
+	k.Limit, k.Requested, k.Proven = asked, 0, true
 	if asked > a.Limit+memory.CgroupRounding {
-		k.Limit, k.Asked = a.Limit, asked
+		k.Limit, k.Requested = a.Limit, asked
 	}
 }
 
@@ -210,7 +210,7 @@ func attribute(k *memory.OOMKill, a AgentKill) {
 // byNode records that the node ran out of memory, and neither the container's nor the pod's limit was reached.
 func byNode(k *memory.OOMKill) {
 	k.Unreached = max(k.Limit, k.Unreached)
-	k.Limit, k.Asked, k.Proven, k.Debugged = 0, 0, false, false
+	k.Limit, k.Requested, k.Proven, k.Debugged = 0, 0, false, false
 	if k.Kind == memory.OOMPodLimit {
 		k.Kind = memory.OOMMainProcess
 	}
@@ -246,7 +246,7 @@ func (l *Ledger) newChildKill(
 	c.countedAt = a.Time
 	limit, asked := l.limitNow(a.Container, shown)
 	kill = memory.OOMKill{
-		Container: a.Container, Kind: memory.OOMChildProcess, Time: a.Time, Limit: limit, Asked: asked,
+		Container: a.Container, Kind: memory.OOMChildProcess, Time: a.Time, Limit: limit, Requested: asked,
 		Confidence: memory.High, Why: "the kernel's counter rose while the container ran, as its node's agent reported",
 		AgentOnly: true,
 	}
@@ -287,7 +287,7 @@ func (l *Ledger) sameAsAgents(kill memory.OOMKill) bool {
 			account.Limit = k.Limit
 		}
 		explain(&kill, account)
-		kill.Seen, kill.Own = k.Seen, k.Own
+		kill.Seen, kill.LimitWithoutLoan = k.Seen, k.LimitWithoutLoan
 		*k = kill
 		return true
 	}

@@ -37,7 +37,7 @@ func TestAgents(t *testing.T) {
 	short := func(minute float64, m podMaker, peak string) step {
 		obs := Observe(m.pod)
 		for i := range obs {
-			obs[i].NodeShort = at(1)
+			obs[i].NodePressureSince = at(1)
 		}
 		return func(l *Ledger) (found, explained []memory.OOMKill) {
 			return l.Update(obs, uses(size(peak)), at(minute)), nil
@@ -218,7 +218,7 @@ func TestAgents(t *testing.T) {
 				}
 				var got []kill
 				for _, k := range l.Kills("app") {
-					got = append(got, kill{k.Kind, k.Limit.String(), k.Asked.String(), k.Account})
+					got = append(got, kill{k.Kind, k.Limit.String(), k.Requested.String(), k.Account})
 				}
 				if diff := cmp.Diff(tc.want, got); diff != "" {
 					t.Errorf("crash=%v (-want +got):\n%s", crash, diff)

@@ -22,8 +22,8 @@ const reportedLate = 5 * time.Second
 func correctTimes(o Observation, t Termination, now time.Time, kills []memory.OOMKill) []memory.OOMKill {
 	// If the pod was created after now, memfit's clock is behind the API server's, and the node's may be correct.
 	beforePod := t.Finished.Before(o.PodCreated.Truncate(time.Second)) && !o.PodCreated.After(now)
-	beforeLook := !o.LastLook.IsZero() && len(o.Ended) > 0 && o.Ended[len(o.Ended)-1] == t &&
-		t.Finished.Before(o.LastLook.Add(-reportedLate))
+	beforeLook := !o.LastSeen.IsZero() && len(o.Ended) > 0 && o.Ended[len(o.Ended)-1] == t &&
+		t.Finished.Before(o.LastSeen.Add(-reportedLate))
 	if !beforeLook && !beforePod && !t.Finished.After(now.Add(maxAhead)) {
 		return kills
 	}

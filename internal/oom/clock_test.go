@@ -30,7 +30,7 @@ func TestAWrongClockDoesNotMoveAKill(t *testing.T) {
 		l.Update(Observe(pod.container("app", "256Mi", running(0, 1)).pod), nil, at(0))
 		obs := Observe(pod.container("app", "256Mi", ended(0, oom(0, tc.started, tc.finished))).pod)
 		if tc.lastLook != 0 {
-			obs[0].LastLook = at(tc.lastLook)
+			obs[0].LastSeen = at(tc.lastLook)
 		}
 		kills := l.Update(obs, nil, at(60))
 		if len(kills) != 1 {

@@ -32,7 +32,7 @@ func (l *Ledger) UpdateCounters(
 			continue
 		}
 		kill := memory.OOMKill{
-			Container: r.Container, Kind: memory.OOMChildProcess, Time: r.Time, Limit: limit, Asked: asked,
+			Container: r.Container, Kind: memory.OOMChildProcess, Time: r.Time, Limit: limit, Requested: asked,
 			Confidence: memory.High,
 			Why:        fmt.Sprintf("the kernel's counter rose by %d to %d while the container ran", n, r.Count),
 		}
@@ -46,9 +46,9 @@ func (l *Ledger) UpdateCounters(
 	return l.record(found, now)
 }
 
-// News reports whether a reading can change the ledger. Most readings cannot, because the counter is zero or unchanged.
-// The first reading after a raise always can: later kills are then at the higher limit.
-func (l *Ledger) News(r memory.KillCounter) bool {
+// Relevant reports whether a reading can change the ledger. Most readings cannot, because the counter is zero or
+// unchanged. The first reading after a raise always can: later kills are then at the higher limit.
+func (l *Ledger) Relevant(r memory.KillCounter) bool {
 	c := l.cursor(r.Container)
 	if c != nil && c.unread > 0 {
 		return true
@@ -148,7 +148,7 @@ func (l *Ledger) sameAsCounted(kill memory.OOMKill, c *cursor, t Termination) bo
 		if k.Kind != memory.OOMChildProcess || k.Container.UID != kill.Container.UID {
 			continue
 		}
-		kill.Seen, kill.Own = k.Seen, k.Own
+		kill.Seen, kill.LimitWithoutLoan = k.Seen, k.LimitWithoutLoan
 		*k = kill
 		return true
 	}

@@ -151,7 +151,7 @@ func TestNoNewsChangesNothing(t *testing.T) {
 				},
 				ContainerID: []string{"", "containerd://a", "containerd://b"}[r.IntN(3)], Count: int64(r.IntN(3)), Time: at,
 			}
-			if l.News(reading) {
+			if l.Relevant(reading) {
 				loud++
 				l.UpdateCounters([]memory.KillCounter{reading}, nil, nil, at)
 				continue
@@ -180,7 +180,7 @@ func TestAKillReadAfterARaise(t *testing.T) {
 		now := at(second / 60)
 		r := memory.KillCounter{Container: ref, ContainerID: id(0), Count: count, Time: now}
 		return func(l *Ledger) []memory.OOMKill {
-			if !l.News(r) {
+			if !l.Relevant(r) {
 				return nil
 			}
 			return l.UpdateCounters([]memory.KillCounter{r}, nil, nil, now)
@@ -238,8 +238,8 @@ func TestAKillReadAfterARaise(t *testing.T) {
 			if len(kills) == 0 {
 				t.Fatal("no kill was counted")
 			}
-			if last := kills[len(kills)-1]; last.Limit != size(tc.limit) || last.Asked != size(tc.asked) {
-				t.Errorf("the last kill counts with %s, %s asked for; want %s, %s", last.Limit, last.Asked, tc.limit, tc.asked)
+			if last := kills[len(kills)-1]; last.Limit != size(tc.limit) || last.Requested != size(tc.asked) {
+				t.Errorf("the last kill counts with %s, %s asked for; want %s, %s", last.Limit, last.Requested, tc.limit, tc.asked)
 			}
 		})
 	}

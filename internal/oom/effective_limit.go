@@ -163,7 +163,7 @@ func (l *Ledger) recordLimit(c *cursor, o Observation, limit, asked memory.Bytes
 	}
 }
 
-// raise is an observed rise of a limit. Statuses are up to a second late, so for [memory.RaiseReaches] it is unknown
+// raise is an observed rise of a limit. Statuses are up to a second late, so for [memory.RaiseLag] it is unknown
 // whether the raise took effect before the end of its instance (docs/design/ledger.md).
 type raise struct {
 	from       memory.Bytes // the previous limit; 0: no raise
@@ -178,7 +178,7 @@ func (r *raise) to(limit memory.Bytes, of int32) bool {
 }
 
 // reaches returns the time from which kills are at the higher limit.
-func (r *raise) reaches() time.Time { return r.seen.Add(memory.RaiseReaches) }
+func (r *raise) reaches() time.Time { return r.seen.Add(memory.RaiseLag) }
 
 // recordRaise stores an observed rise of the limit. Call it before recordLimit and storeLimit.
 func (l *Ledger) recordRaise(c *cursor, o Observation, limit memory.Bytes, now time.Time) {
@@ -253,9 +253,9 @@ func (l *Ledger) EffectiveLimit(c memory.ContainerRef) (limit, asked memory.Byte
 	return cursor.limit, cursor.asked, true
 }
 
-// DoubtedUntil returns the time until which an end of the container's instance would revert its last raise (see
+// RevertibleUntil returns the time until which an end of the container's instance would revert its last raise (see
 // [Ledger.revertRaise]); zero: it would not.
-func (l *Ledger) DoubtedUntil(c memory.ContainerRef) time.Time {
+func (l *Ledger) RevertibleUntil(c memory.ContainerRef) time.Time {
 	if cursor := l.cursor(c); cursor != nil && cursor.revertible() {
 		return cursor.raise.reaches()
 	}
@@ -285,7 +285,7 @@ func (o *Observation) onlyLabeled() bool {
 func (l *Ledger) neighborKilled(o Observation, t Termination, others []memory.OOMKill) bool {
 	atPodLimit := func(k memory.OOMKill) bool {
 		return k.Container.UID == o.Container.UID && k.Container.Container != o.Container.Container &&
-			(k.Asked > k.Limit || k.Kind == memory.OOMPodLimit) &&
+			(k.Requested > k.Limit || k.Kind == memory.OOMPodLimit) &&
 			!k.Time.Before(t.Started.Truncate(time.Second)) && !k.Time.After(t.Finished)
 	}
 	if slices.ContainsFunc(others, atPodLimit) {

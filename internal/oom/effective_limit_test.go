@@ -123,8 +123,8 @@ func TestLimitEffective(t *testing.T) {
 			}
 			kills := l.Kills(container)
 			if tc.killed != "" {
-				if last := kills[len(kills)-1]; last.Limit != size(tc.killed) || last.Asked != size(tc.wanted) {
-					t.Errorf("killed at %s, %s asked for; want %s, %s", last.Limit, last.Asked, tc.killed, tc.wanted)
+				if last := kills[len(kills)-1]; last.Limit != size(tc.killed) || last.Requested != size(tc.wanted) {
+					t.Errorf("killed at %s, %s asked for; want %s, %s", last.Limit, last.Requested, tc.killed, tc.wanted)
 				}
 			}
 		})
@@ -257,7 +257,7 @@ func TestADeathInTheSecondOfARaiseIsAtTheLimitOfBefore(t *testing.T) {
 			l.Update(Observe(first.pod), nil, at(second))
 			l.Update(Observe(resizedTo("256Mi", running(0, 0)).podHas("256Mi").pod), nil, at(2*second))
 			got := l.Update(Observe(killed("256Mi", tc.killedSeconds*second).pod), nil, at(10*second))
-			if len(got) != 1 || got[0].Limit != size(tc.limit) || got[0].Asked != size(tc.asked) {
+			if len(got) != 1 || got[0].Limit != size(tc.limit) || got[0].Requested != size(tc.asked) {
 				t.Errorf("got %+v, want one kill at %s, %s asked for", got, tc.limit, tc.asked)
 			}
 		})
@@ -275,7 +275,7 @@ func TestASlowClockDoesNotHideThatTheRaiseWasTooLittle(t *testing.T) {
 		Observe(resizedTo("256Mi", after(running(1, -hour+2), oom(0, -hour, -hour+1))).podHas("256Mi").pod), nil, at(1),
 	)
 	got := l.Update(Observe(resizedTo("256Mi", ended(1, oom(1, -hour+2, -hour+3))).podHas("256Mi").pod), nil, at(3))
-	if len(got) != 1 || got[0].Limit != size("256Mi") || got[0].Asked != 0 {
+	if len(got) != 1 || got[0].Limit != size("256Mi") || got[0].Requested != 0 {
 		t.Errorf("got %+v, want one kill at 256Mi", got)
 	}
 }
@@ -310,7 +310,7 @@ func TestADeathInTheSecondOfARaiseProvesNothing(t *testing.T) {
 			if tc.told != "" {
 				until = time.Time{}
 			}
-			if got := l.DoubtedUntil(app); !got.Equal(until) {
+			if got := l.RevertibleUntil(app); !got.Equal(until) {
 				t.Errorf("the raise is in doubt until %s, want %s", got, until)
 			}
 			finished := tc.killedSeconds * second
@@ -318,7 +318,7 @@ func TestADeathInTheSecondOfARaiseProvesNothing(t *testing.T) {
 			l = reborn(t, l)
 			l.Update(Observe(says(resizedTo("256Mi", after(running(2, 20*second), oom(1, 0, finished))))), nil, at(21*second))
 			got := l.Update(Observe(says(resizedTo("256Mi", ended(2, oom(2, 20*second, 30*second))))), nil, at(31*second))
-			if len(got) != 1 || got[0].Limit != size(tc.limit) || got[0].Asked != size(tc.asked) {
+			if len(got) != 1 || got[0].Limit != size(tc.limit) || got[0].Requested != size(tc.asked) {
 				t.Errorf("got %+v, want one kill at %s, %s asked for", got, tc.limit, tc.asked)
 			}
 		})

@@ -400,7 +400,7 @@ func TestTruthTable(t *testing.T) {
 					obs[i].Measured = at(tc.measured)
 				}
 				if tc.pressed > 0 {
-					obs[i].NodeShort = at(tc.pressed)
+					obs[i].NodePressureSince = at(tc.pressed)
 				}
 			}
 			kills := l.Update(obs, peaks(tc.peak), at(70))
@@ -420,8 +420,8 @@ func TestTruthTable(t *testing.T) {
 			if !strings.Contains(k.Why, tc.wantSays) {
 				t.Errorf("%q does not say %q", k.Why, tc.wantSays)
 			}
-			if tc.noLimit && k.Limit+k.Asked != 0 {
-				t.Errorf("it counts as one at a limit of %s (%s asked)", k.Limit, k.Asked)
+			if tc.noLimit && k.Limit+k.Requested != 0 {
+				t.Errorf("it counts as one at a limit of %s (%s asked)", k.Limit, k.Requested)
 			}
 			wantTotal := int64(1)
 			if tc.want == memory.OOMSuspected {

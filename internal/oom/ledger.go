@@ -235,7 +235,7 @@ func (l *Ledger) killsShownBy(
 		limit, asked = o.CapFor, 0
 	}
 	kill := memory.OOMKill{
-		Container: o.Container, Kind: v.kind, Time: storable(t.Finished), Limit: limit, Asked: asked,
+		Container: o.Container, Kind: v.kind, Time: storable(t.Finished), Limit: limit, Requested: asked,
 		Proven: atCap || o.proves(limit, asked), Peak: peak, Uptime: d.uptime(),
 		Confidence: v.confidence, Why: v.why, Debugged: v.kind == memory.OOMPodLimit && d.debugFilled(),
 	}
@@ -273,7 +273,7 @@ func (l *Ledger) inferHidden(visible memory.OOMKill, o Observation, t Terminatio
 		}
 		kill := visible
 		if visible.Kind != memory.OOMHeapAbort || o.CapFor == 0 {
-			kill.Limit, kill.Asked = limit, asked
+			kill.Limit, kill.Requested = limit, asked
 		}
 		if visible.Unreached > 0 {
 			byNode(&kill)
@@ -407,13 +407,13 @@ func (l *Ledger) Totals() (kills, stalls int64) {
 	return kills, stalls
 }
 
-// UsedUp sets [memory.OOMKill.Own] of the kills recorded at now. own returns the limit of the kill's container without
-// its loan; 0: it has none.
-func (l *Ledger) UsedUp(now time.Time, own func(*memory.OOMKill) memory.Bytes) {
+// SetLimitsWithoutLoan sets [memory.OOMKill.LimitWithoutLoan] of the kills recorded at now. own returns the limit of
+// the kill's container without its loan; 0: it has none.
+func (l *Ledger) SetLimitsWithoutLoan(now time.Time, own func(*memory.OOMKill) memory.Bytes) {
 	for _, n := range l.names {
 		for i := range n.Kills {
-			if k := &n.Kills[i]; k.Own == 0 && k.Limit > 0 && k.Seen.Equal(storable(now)) {
-				k.Own = own(k)
+			if k := &n.Kills[i]; k.LimitWithoutLoan == 0 && k.Limit > 0 && k.Seen.Equal(storable(now)) {
+				k.LimitWithoutLoan = own(k)
 			}
 		}
 	}

@@ -362,7 +362,7 @@ func TestAFullHeapIsADeathAtTheLimitItsCapIsFor(t *testing.T) {
 		t.Fatalf("%d kills, want 3: %+v", len(kills), kills)
 	}
 	for _, k := range kills {
-		if k.Kind != memory.OOMHeapAbort || k.Limit != 256*memory.MiB || k.Asked != 0 || !k.Proven {
+		if k.Kind != memory.OOMHeapAbort || k.Limit != 256*memory.MiB || k.Requested != 0 || !k.Proven {
 			t.Errorf("got %+v, want an abort at 256Mi", k)
 		}
 	}

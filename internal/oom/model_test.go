@@ -262,7 +262,7 @@ func goOnAfter(l *Ledger) {
 	kill := AgentKill{Container: ref, Time: at(20.5), Child: true, Limit: 64 * memory.MiB, Account: "grew"}
 	l.UpdateAgents([]AgentKill{kill}, nil, nil, at(20.5))
 	l.Update(Observe(makePod("web-1", "u1").container("app", "256Mi", crashLoop(1, oom(1, 20, 21))).pod), nil, at(21))
-	stall := memory.Stall{Container: ref, Limit: 256 * memory.MiB, Since: at(22), Known: at(23)}
+	stall := memory.Stall{Container: ref, Limit: 256 * memory.MiB, Since: at(22), Confirmed: at(23)}
 	l.UpdateStalls([]memory.Stall{stall}, exists, at(23))
 	l.ExplainStalls([]AgentStall{{Container: ref, Started: at(22), Account: "grew"}}, at(23))
 	l.KillsAndStalls(at(24))

@@ -40,10 +40,10 @@ type Observation struct {
 	CapFor memory.Bytes
 	// Measured is when readings of the container's memory began; zero: none. Only an instance that started later can be
 	// known to be killed before its first sample.
-	Measured  time.Time
-	LastLook  time.Time    // the last observation, on memfit's clock, before the last of Ended; zero: none
-	Before    memory.Bytes // the limit at the previous observation, or at creation; 0: unknown
-	NodeShort time.Time    // when the node's MemoryPressure began; zero: no pressure, or unknown
+	Measured          time.Time
+	LastSeen          time.Time    // the last observation, on memfit's clock, before the last of Ended; zero: none
+	Before            memory.Bytes // the limit at the previous observation, or at creation; 0: unknown
+	NodePressureSince time.Time    // when the node's MemoryPressure began; zero: no pressure, or unknown
 
 	PodCreated  time.Time // metadata.creationTimestamp
 	Node        string
@@ -96,12 +96,12 @@ const pressureLag = 20 * time.Second
 
 // nodeShort reports whether the instance ended while its node was short of memory.
 func (o *Observation) nodeShort(t Termination) bool {
-	return ShortAt(o.NodeShort, t.Finished)
+	return UnderPressureAt(o.NodePressureSince, t.Finished)
 }
 
-// ShortAt reports whether a node was short of memory at a time. since is when its MemoryPressure began; zero: it has
-// none.
-func ShortAt(since, at time.Time) bool {
+// UnderPressureAt reports whether a node was short of memory at a time. since is when its MemoryPressure began; zero:
+// it has none.
+func UnderPressureAt(since, at time.Time) bool {
 	return !since.IsZero() && !at.Before(since.Add(-pressureLag))
 }
 

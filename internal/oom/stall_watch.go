@@ -127,7 +127,7 @@ func (w *StallWatch) Report(a AgentStall, bounds StallBounds, now time.Time) boo
 		usage = a.High
 	}
 	w.stall = &memory.Stall{
-		Container: a.Container, Limit: bounds.Limit, Since: started, Known: now, Anon: a.Anon, Usage: usage,
+		Container: a.Container, Limit: bounds.Limit, Since: started, Confirmed: now, Anon: a.Anon, Usage: usage,
 		Faults: a.Faults, PressurePercent: a.PressurePercent,
 	}
 	w.phase, w.run = stalled, nil
@@ -235,7 +235,7 @@ func (w *StallWatch) updatePhase(i interval, c memory.ContainerRef) (changed boo
 
 func (w *StallWatch) begin(i interval, c memory.ContainerRef) {
 	w.stall = &memory.Stall{
-		Container: c, Limit: i.bounds.Limit, Since: w.run.since.Time(), Known: i.to.at.Time(), Anon: i.to.rss,
+		Container: c, Limit: i.bounds.Limit, Since: w.run.since.Time(), Confirmed: i.to.at.Time(), Anon: i.to.rss,
 		Usage:  i.to.usage,
 		Faults: w.run.rate(), PressurePercent: int32(100*w.run.waited/w.run.lasted.Seconds() + 0.5),
 	}

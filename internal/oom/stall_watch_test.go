@@ -77,7 +77,7 @@ func average(before, s memory.Sample, waited time.Duration) float64 {
 
 func (l *life) note() {
 	s, ok := l.watch.Stall()
-	if n := len(l.found); ok && (n == 0 || l.found[n-1].Known != s.Known || l.found[n-1].Ended != s.Ended) {
+	if n := len(l.found); ok && (n == 0 || l.found[n-1].Confirmed != s.Confirmed || l.found[n-1].Ended != s.Ended) {
 		l.found = append(l.found, s)
 	}
 }
@@ -154,10 +154,10 @@ func TestWhatStalls(t *testing.T) {
 			if len(l.found) != 1 || !l.found[0].Ended.IsZero() {
 				t.Fatalf("found %+v, want one stall that goes on", l.found)
 			}
-			if got := l.found[0].Known.Sub(lifeBegan); got != tc.want {
+			if got := l.found[0].Confirmed.Sub(lifeBegan); got != tc.want {
 				t.Errorf("known after %s, want %s", got, tc.want)
 			}
-			if s := l.found[0]; s.Limit != mi(256) || s.Known.Sub(s.Since) < time.Minute || s.Faults == 0 &&
+			if s := l.found[0]; s.Limit != mi(256) || s.Confirmed.Sub(s.Since) < time.Minute || s.Faults == 0 &&
 				s.PressurePercent == 0 {
 				t.Errorf("found %+v", s)
 			}

@@ -141,7 +141,7 @@ func stallsByTime(a, b memory.Stall) int {
 
 // inSeconds returns a stall with stored precision.
 func inSeconds(s memory.Stall) memory.Stall {
-	for _, t := range []*time.Time{&s.Since, &s.Known, &s.Ended} {
+	for _, t := range []*time.Time{&s.Since, &s.Confirmed, &s.Ended} {
 		*t = storable(*t)
 	}
 	return s
@@ -181,7 +181,7 @@ func (l *Ledger) KillsAndStalls(now time.Time) []memory.OOMKill {
 }
 
 func asKill(s *memory.Stall, now time.Time) memory.OOMKill {
-	at := s.Known
+	at := s.Confirmed
 	if s.Ended.IsZero() && now.After(at) {
 		at = now.UTC().Truncate(time.Second)
 	}

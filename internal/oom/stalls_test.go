@@ -17,7 +17,7 @@ import (
 func stallAt(pod string, minutes float64, limit memory.Bytes) memory.Stall {
 	return memory.Stall{
 		Container: memory.ContainerRef{Namespace: "shop", Pod: pod, UID: types.UID(pod), Container: "app"},
-		Limit:     limit, Since: at(minutes), Known: at(minutes + 1), Anon: limit.Percent(92), Usage: limit.Percent(99),
+		Limit:     limit, Since: at(minutes), Confirmed: at(minutes + 1), Anon: limit.Percent(92), Usage: limit.Percent(99),
 		Faults: 150, PressurePercent: 12,
 	}
 }

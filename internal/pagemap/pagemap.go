@@ -42,13 +42,13 @@ type Region struct {
 // Map is a drawing of regions of bounded size.
 type Map struct {
 	// Regions are in descending order of resident memory.
-	Regions []Drawn
+	Regions []DrawnRegion
 	// Rest is the resident memory of regions that are not drawn.
 	Rest memory.Bytes
 }
 
-// Drawn is one region of a map.
-type Drawn struct {
+// DrawnRegion is one region of a map.
+type DrawnRegion struct {
 	Part    string
 	Process int32
 	// Size is the size of the address range, Block of one block. The last block may be smaller.
@@ -82,7 +82,7 @@ func Draw(regions []Region) Map {
 		m.Rest = m.Rest.Plus(amount(regions[i].Resident))
 	}
 	regions = regions[:min(len(regions), maxRegions)]
-	m.Regions = make([]Drawn, len(regions))
+	m.Regions = make([]DrawnRegion, len(regions))
 	left := maxText
 	for n, i := range bySize(regions) {
 		m.Regions[i] = draw(&regions[i], left/(len(regions)-n))
@@ -116,10 +116,10 @@ func bySize(regions []Region) (order []int) {
 }
 
 // draw draws a region with the smallest blocks whose runs fit into most bytes of text.
-func draw(r *Region, most int) Drawn {
+func draw(r *Region, most int) DrawnRegion {
 	resident := within(r.Resident, r.Span)
 	free := common(within(r.Free, r.Span), resident)
-	d := Drawn{
+	d := DrawnRegion{
 		Part: r.Part, Process: r.Process, Size: r.size(), Block: Page,
 		Resident: amount(resident), Free: amount(free),
 	}

@@ -35,7 +35,7 @@ func TestDraw(t *testing.T) {
 		{Part: "glibc arenas", Process: 2, Span: Span{heap + 8*page, heap + 9*page}, Resident: pages(heap, 8, 9)},
 		{Part: "program and libraries", Process: 1, Span: Span{file, file + 100*page}},
 	})
-	want := []Drawn{
+	want := []DrawnRegion{
 		{Part: "glibc arenas", Process: 1, Size: 8 * Page, Block: Page, Resident: 6 * Page, Free: 2 * Page},
 		{Part: "glibc arenas", Process: 2, Size: Page, Block: Page, Resident: Page},
 	}
@@ -108,7 +108,7 @@ func TestBounds(t *testing.T) {
 }
 
 // checkBlocks: resident memory lies in the blocks marked resident, and free memory in those marked free.
-func checkBlocks(t *testing.T, d *Drawn) {
+func checkBlocks(t *testing.T, d *DrawnRegion) {
 	t.Helper()
 	var blocks [256]memory.Bytes
 	for _, r := range d.Runs {

@@ -31,8 +31,8 @@ func TestChanges(t *testing.T) {
 	}
 	web := Change{Key: profile.Key{Kind: profile.KindNamespaced, Namespace: "shop", Name: "web"}}
 	chooses := web
-	chooses.Chooses = true
-	both := []Change{{Key: profile.Key{Kind: profile.KindCluster, Name: "web"}, Chooses: true}, chooses}
+	chooses.SelectionChanged = true
+	both := []Change{{Key: profile.Key{Kind: profile.KindCluster, Name: "web"}, SelectionChanged: true}, chooses}
 	under := func(generation int64, role v1alpha1.ProfileRole) *profile.Index {
 		return profile.NewIndex([]profile.Profile{
 			profile.Of(&v1alpha1.MemoryProfile{
@@ -48,7 +48,7 @@ func TestChanges(t *testing.T) {
 	}
 	base := Change{Key: profile.Key{Kind: profile.KindCluster, Name: "web"}}
 	chosen := base
-	chosen.Chooses = true
+	chosen.SelectionChanged = true
 	for what, tc := range map[string]struct {
 		before, after *profile.Index
 		want          []Change

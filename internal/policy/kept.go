@@ -15,9 +15,9 @@ import (
 	"github.com/memfit/memfit/internal/profile"
 )
 
-// Kept is the part of a pod's [Resolution] that outlives its owners: pods may run for minutes after their ReplicaSet
-// and Deployment were deleted, and still belong to them. The zero value is empty.
-type Kept struct {
+// Remembered is the part of a pod's [Resolution] that outlives its owners: pods may run for minutes after their
+// ReplicaSet and Deployment were deleted, and still belong to them. The zero value is empty.
+type Remembered struct {
 	Workload memory.WorkloadRef // the pod's workload; empty: unknown
 	Owner    types.UID          // the UID of the workload; empty: unknown
 	// Controller is the UID in the pod's controller reference at that time. If it has changed, the pod was adopted or
@@ -26,19 +26,19 @@ type Kept struct {
 	Profile    profile.Key // the pod's profile; empty: none
 }
 
-// Keep returns the part of a resolution that outlives its owners; false: an owner was missing.
-func (r *Resolution) Keep(pod metav1.Object) (Kept, bool) {
+// Remember returns the part of a resolution that outlives its owners; false: an owner was missing.
+func (r *Resolution) Remember(pod metav1.Object) (Remembered, bool) {
 	if r.Gone || r.Ref == (memory.WorkloadRef{}) {
-		return Kept{}, false
+		return Remembered{}, false
 	}
-	k := Kept{Workload: r.Ref, Owner: r.UID, Controller: ControllerOf(pod)}
+	k := Remembered{Workload: r.Ref, Owner: r.UID, Controller: ControllerOf(pod)}
 	if r.Profile != nil {
 		k.Profile = r.Profile.Key()
 	}
 	return k, true
 }
 
-func (k *Kept) of(pod metav1.Object) bool {
+func (k *Remembered) of(pod metav1.Object) bool {
 	return k.Workload != (memory.WorkloadRef{}) && k.Controller == ControllerOf(pod)
 }
 
@@ -52,7 +52,7 @@ func ControllerOf(pod metav1.Object) types.UID {
 
 // ResolveCached resolves one pod like [Resolver.Resolve], from caches only. If an owner is missing, it uses kept; if
 // kept is empty, it returns [owners.ErrNotSeen] and the best known name of the workload.
-func (r *Resolver) ResolveCached(ctx context.Context, pod metav1.Object, kept Kept) (Resolution, error) {
+func (r *Resolver) ResolveCached(ctx context.Context, pod metav1.Object, kept Remembered) (Resolution, error) {
 	resolved, err := r.resolveCached(ctx, pod, kept)
 	if kept.of(pod) {
 		r.stayInClass(ctx, pod, kept.Workload, &resolved)
@@ -60,7 +60,7 @@ func (r *Resolver) ResolveCached(ctx context.Context, pod metav1.Object, kept Ke
 	return resolved, err
 }
 
-func (r *Resolver) resolveCached(ctx context.Context, pod metav1.Object, kept Kept) (Resolution, error) {
+func (r *Resolver) resolveCached(ctx context.Context, pod metav1.Object, kept Remembered) (Resolution, error) {
 	cached := r.owners
 	cached.APIReader = nil
 	owner, err := cached.Owner(ctx, pod)
@@ -72,12 +72,12 @@ func (r *Resolver) resolveCached(ctx context.Context, pod metav1.Object, kept Ke
 	if found || err != nil {
 		return r.govern(ctx, pod, owner, err)
 	}
-	return Resolution{Owner: owner, Match: profile.Match{Profile: r.Profiles().Exactly(kept.Profile)}}, nil
+	return Resolution{Owner: owner, Match: profile.Match{Profile: r.Profiles().Get(kept.Profile)}}, nil
 }
 
-// ResolveKept resolves one pod like [Resolver.ResolveCached], but if an owner is missing and kept is empty, it reads
-// the owner from the API server. A deleted owner is read only once.
-func (r *Resolver) ResolveKept(ctx context.Context, pod metav1.Object, kept Kept) (Resolution, error) {
+// ResolveRemembered resolves one pod like [Resolver.ResolveCached], but if an owner is missing and kept is empty, it
+// reads the owner from the API server. A deleted owner is read only once.
+func (r *Resolver) ResolveRemembered(ctx context.Context, pod metav1.Object, kept Remembered) (Resolution, error) {
 	if kept.of(pod) || r.outOfReach(pod) != "" {
 		return r.ResolveCached(ctx, pod, kept)
 	}

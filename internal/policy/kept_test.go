@@ -45,17 +45,17 @@ func TestWhatIsKeptAnswersForAMissingOwner(t *testing.T) {
 		reads++
 		return c.Get(ctx, key, obj, opts...)
 	}})
-	resolver := policy.New(cached, api).Without("kube-system")
+	resolver := policy.New(cached, api).Excluding("kube-system")
 	if err := resolver.Rebuild(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	pod := build.Pod("shop", "nightly-1-x").OwnedBy(job, "batch/v1", "Job").Obj()
-	first, err := resolver.ResolveCached(t.Context(), pod, policy.Kept{})
+	first, err := resolver.ResolveCached(t.Context(), pod, policy.Remembered{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept, complete := first.Keep(pod)
-	want := policy.Kept{
+	kept, complete := first.Remember(pod)
+	want := policy.Remembered{
 		Workload: memory.WorkloadRef{APIVersion: "batch/v1", Kind: "CronJob", Namespace: "shop", Name: "nightly"},
 		Owner:    "cronjob", Controller: "job",
 		Profile: profile.Key{Kind: "MemoryProfile", Namespace: "shop", Name: "web"},
@@ -67,7 +67,7 @@ func TestWhatIsKeptAnswersForAMissingOwner(t *testing.T) {
 	if err := cached.Delete(t.Context(), job); err != nil { // its ttlSecondsAfterFinished is over
 		t.Fatal(err)
 	}
-	again, err := resolver.ResolveKept(t.Context(), pod, kept)
+	again, err := resolver.ResolveRemembered(t.Context(), pod, kept)
 	if err != nil || again.Ref != want.Workload || again.Profile == nil || again.Paused == "" {
 		t.Errorf("without its Job: %+v, %v, want the CronJob, which is paused, and its profile", again, err)
 	}
@@ -78,7 +78,7 @@ func TestWhatIsKeptAnswersForAMissingOwner(t *testing.T) {
 	if err != nil || last.Ref != want.Workload || last.UID != "cronjob" || last.Profile == nil || !last.Gone {
 		t.Errorf("without its CronJob: %+v, %v, want what was kept", last, err)
 	}
-	if _, complete := last.Keep(pod); complete {
+	if _, complete := last.Remember(pod); complete {
 		t.Error("an answer without an owner would replace what was kept")
 	}
 	if reads > 0 {
@@ -91,7 +91,7 @@ func TestWhatIsKeptAnswersForAMissingOwner(t *testing.T) {
 	}
 
 	system := build.Pod("kube-system", "x").OwnedBy(job, "batch/v1", "Job").Obj()
-	excluded, err := resolver.ResolveKept(t.Context(), system, policy.Kept{})
+	excluded, err := resolver.ResolveRemembered(t.Context(), system, policy.Remembered{})
 	if err != nil || excluded.Problem != profile.Excluded || reads > 0 {
 		t.Errorf("in an excluded namespace: %q, %v after %d reads, want Excluded without any", excluded.Problem, err, reads)
 	}

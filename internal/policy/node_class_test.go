@@ -73,7 +73,7 @@ func TestPodsOfADaemonSetAreKeptApartByNode(t *testing.T) {
 		"another kind":           {bare, "Pod shop/web", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := resolver.ResolveCached(t.Context(), tc.pod, policy.Kept{})
+			got, err := resolver.ResolveCached(t.Context(), tc.pod, policy.Remembered{})
 			if err != nil || got.Ref.String() != tc.want || got.Ref.NodeClass != tc.class ||
 				(got.Identity != nil) != (tc.class != "") {
 				t.Errorf("%v with identity %v, error %v; want %s", got.Ref, got.Identity, err, tc.want)
@@ -97,11 +97,11 @@ func TestPodsOfADaemonSetAreKeptApartByNode(t *testing.T) {
 func TestAPodStaysInItsClass(t *testing.T) {
 	reader, resolver, daemons := classed(t)
 	pod := build.Pod("shop", "log-1").OwnedBy(daemons, "apps/v1", "DaemonSet").On("large-1").Obj()
-	first, err := resolver.ResolveCached(t.Context(), pod, policy.Kept{})
+	first, err := resolver.ResolveCached(t.Context(), pod, policy.Remembered{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept, complete := first.Keep(pod)
+	kept, complete := first.Remember(pod)
 	if !complete || kept.Workload.NodeClass != "large" {
 		t.Fatalf("kept %+v", kept)
 	}

@@ -42,21 +42,21 @@ func New(cached, apiReader client.Reader) *Resolver {
 	}
 }
 
-// Without excludes the namespaces that the webhook configuration excludes. Call it before anything else.
-func (r *Resolver) Without(namespaces ...string) *Resolver {
+// Excluding excludes the namespaces that the webhook configuration excludes. Call it before anything else.
+func (r *Resolver) Excluding(namespaces ...string) *Resolver {
 	r.excluded = namespaces
 	return r
 }
 
-// At sets memfit's own namespace, in which only profiles that change nothing are valid. The annotation memfit.dev/pause
-// on it stops every change in the cluster. Call it before anything else.
-func (r *Resolver) At(home string) *Resolver {
+// WithOwnNamespace sets memfit's own namespace, in which only profiles that change nothing are valid. The annotation
+// memfit.dev/pause on it stops every change in the cluster. Call it before anything else.
+func (r *Resolver) WithOwnNamespace(home string) *Resolver {
 	r.home = home
 	return r
 }
 
-// Home returns memfit's own namespace; empty outside of a cluster.
-func (r *Resolver) Home() string { return r.home }
+// OwnNamespace returns memfit's own namespace; empty outside of a cluster.
+func (r *Resolver) OwnNamespace() string { return r.home }
 
 // Resolution is the workload and profile of one pod.
 type Resolution struct {
@@ -96,7 +96,7 @@ func (r *Resolver) govern(ctx context.Context, pod metav1.Object, owner owners.O
 		Namespace: pod.GetNamespace(), PodLabels: pod.GetLabels(), PodAnnotations: pod.GetAnnotations(),
 		WorkloadAnnotations: owner.Annotations, NamespaceAnnotations: onNamespace, NamespaceLabels: labels,
 	})
-	if id, found := identity.Of(pod, owner.Ref, out.Profile.Identity()); found { // the owner does not outlive the pod
+	if id, found := identity.Find(pod, owner.Ref, out.Profile.Identity()); found { // the owner does not outlive the pod
 		ref := id.Ref(owner.Ref.Namespace)
 		out.Identity = &id
 		out.Owner = owners.Owner{Ref: ref, UID: identity.UID(ref), Annotations: pod.GetAnnotations()}

@@ -45,7 +45,7 @@ func TestRule(t *testing.T) {
 			s.Tuning.Mode, s.Sizing.Mode = v1alpha1.TuningDisabled, v1alpha1.SizingRecommend
 		}),
 	).Build()
-	resolver := policy.New(reader, nil).Without("kube-system", "memfit-system").At("memfit-system")
+	resolver := policy.New(reader, nil).Excluding("kube-system", "memfit-system").WithOwnNamespace("memfit-system")
 	select {
 	case <-resolver.Built():
 		t.Fatal("profiles are known before they were read")

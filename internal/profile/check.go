@@ -35,9 +35,9 @@ func (n *Profile) Invalid() []string {
 	return out
 }
 
-// Refused returns the errors of the profile by itself that the API's own rules cannot detect. The webhook calls it, and
-// commands that read profiles from files.
-func (n *Profile) Refused() field.ErrorList {
+// Validate returns the errors of the profile by itself that the API's own rules cannot detect. The webhook calls it,
+// and commands that read profiles from files.
+func (n *Profile) Validate() field.ErrorList {
 	spec, root := n.Declared(), field.NewPath("spec")
 	errs := append(validateSelector(spec.Selector, root.Child("selector")),
 		validateSelector(n.NamespaceSelector, root.Child("namespaceSelector"))...)

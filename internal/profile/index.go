@@ -133,10 +133,10 @@ func (x *Index) add(n *Profile) {
 	if n.NamespaceSelector != nil {
 		n.namespaces, _ = metav1.LabelSelectorAsSelector(n.NamespaceSelector) // [Profile.Invalid] reports the error
 	}
-	if n.GivesDefaults() {
+	if n.HoldsDefaults() {
 		s.defaults = elder(s.defaults, n)
 	}
-	if n.Spec == nil || n.Spec.Selector == nil || n.GivesDefaults() {
+	if n.Spec == nil || n.Spec.Selector == nil || n.HoldsDefaults() {
 		return
 	}
 	selector, err := metav1.LabelSelectorAsSelector(n.Spec.Selector)
@@ -226,8 +226,8 @@ func (x *Index) Heirs(n *Profile) int {
 	return count
 }
 
-// Exactly returns the profile with that kind, namespace and name; nil: none.
-func (x *Index) Exactly(k Key) *Profile { return x.space(k.Namespace).get(k.Name) }
+// Get returns the profile with that kind, namespace and name; nil: none.
+func (x *Index) Get(k Key) *Profile { return x.space(k.Namespace).get(k.Name) }
 
 func (x *Index) space(namespace string) *space {
 	if x == nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/memfit/memfit/api/v1alpha1"
 )
 
-// GivesDefaults reports whether the profile has role Defaults, which governs no pod.
-func (n *Profile) GivesDefaults() bool { return n.Spec != nil && n.Spec.Role == v1alpha1.RoleDefaults }
+// HoldsDefaults reports whether the profile has role Defaults, which governs no pod.
+func (n *Profile) HoldsDefaults() bool { return n.Spec != nil && n.Spec.Role == v1alpha1.RoleDefaults }
 
 // Declared returns the profile's own spec, without defaults.
 func (n *Profile) Declared() *v1alpha1.MemoryProfileSpec {
@@ -39,7 +39,7 @@ func (n *Profile) Inherited() string { return n.inherited }
 func Inherit(profiles []*Profile) {
 	giving := map[string]*Profile{}
 	for _, n := range profiles {
-		if n.GivesDefaults() {
+		if n.HoldsDefaults() {
 			giving[n.Namespace] = elder(giving[n.Namespace], n)
 		}
 	}
@@ -58,7 +58,7 @@ func elder(a, b *Profile) *Profile {
 }
 
 func (n *Profile) inherit(giving map[string]*Profile) {
-	if n.Spec == nil || n.GivesDefaults() {
+	if n.Spec == nil || n.HoldsDefaults() {
 		return
 	}
 	own := n.Declared()

@@ -209,7 +209,7 @@ func TestInheritance(t *testing.T) {
 			profiles = append(profiles, scope("shop/base", 0, giving(*tc.namespace)))
 		}
 		index := NewIndex(profiles)
-		n := index.Exactly(profiles[0].Key())
+		n := index.Get(profiles[0].Key())
 		if diff := cmp.Diff(tc.want, *n.Spec); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", what, diff)
 		}

@@ -98,7 +98,7 @@ func (x *Index) byAnnotation(s Subject, name, where string) Match {
 		return Match{Problem: NotFound, Why: fmt.Sprintf("%s names %s, whose namespaceSelector (%s) does not match the "+
 			"labels of namespace %q: name another profile, or label the namespace", by, n, labelText(n.NamespaceSelector),
 			s.Namespace)}
-	case n.GivesDefaults():
+	case n.HoldsDefaults():
 		return Match{Problem: NotFound, Why: fmt.Sprintf("%s names %s, which governs no pod: its role is Defaults, and "+
 			"other profiles inherit from it; name one of those", by, n)}
 	}

@@ -36,9 +36,9 @@ type Input struct {
 	Invalid         []string
 	// NoWebhook is true if memfit runs without its webhook, and changes no new pod.
 	NoWebhook bool
-	// Counts is the effective profile with role Defaults of the scope; only for role Defaults.
-	Counts *profile.Profile
-	Heirs  int // number of profiles that inherit from Profile; only for role Defaults
+	// EffectiveDefaults is the effective profile with role Defaults of the scope; only for role Defaults.
+	EffectiveDefaults *profile.Profile
+	Heirs             int // number of profiles that inherit from Profile; only for role Defaults
 }
 
 // Summarize returns a profile's status, without changing its input.
@@ -75,7 +75,7 @@ func problem(all []metav1.Condition) string {
 }
 
 func summarize(in Input) v1alpha1.MemoryProfileStatus {
-	if in.Profile.GivesDefaults() {
+	if in.Profile.HoldsDefaults() {
 		return summarizeDefaults(in)
 	}
 	var status v1alpha1.MemoryProfileStatus
@@ -169,9 +169,9 @@ func summarizeDefaults(in Input) v1alpha1.MemoryProfileStatus {
 	case len(in.Invalid) > 0:
 		status.Summary = "Not effective: " + in.Invalid[0]
 		ready = profileReady(in, status.Summary)
-	case in.Counts != nil && in.Counts != in.Profile:
+	case in.EffectiveDefaults != nil && in.EffectiveDefaults != in.Profile:
 		status.Summary = fmt.Sprintf("Not effective: %s also has role: Defaults and is older: move the values into one "+
-			"of them, and delete the other", in.Counts)
+			"of them, and delete the other", in.EffectiveDefaults)
 		ready = conditionReady.False(v1alpha1.ReasonAmbiguousDefaults, status.Summary)
 		conflicted = conditionConflicted.True(v1alpha1.ReasonAmbiguousDefaults, status.Summary)
 	default:
@@ -283,7 +283,7 @@ func usageCondition(in Input) metav1.Condition {
 	}
 	return conditionUsage.False(
 		v1alpha1.ReasonUsageMissing,
-		"Usage unavailable from "+format.Silent(in.Gaps)+"; memfit changes no size until it is available ("+
+		"Usage unavailable from "+format.SilentNodes(in.Gaps)+"; memfit changes no size until it is available ("+
 			workload.UsageHelp+")",
 	)
 }

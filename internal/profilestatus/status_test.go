@@ -131,22 +131,22 @@ func TestProfileConditions(t *testing.T) {
 			words: []string{"Deployment a: managed by VerticalPodAutoscaler a; Deployment b: ", "and 1 more"},
 		},
 		"others inherit from it": {
-			in:        Input{Profile: defaults, Counts: defaults, Heirs: 2},
+			in:        Input{Profile: defaults, EffectiveDefaults: defaults, Heirs: 2},
 			condition: v1alpha1.ConditionReady, status: metav1.ConditionTrue, reason: v1alpha1.ReasonInherited,
 			words: []string{"for 2 profiles"},
 		},
 		"an older one counts": {
-			in:        Input{Profile: declaring(giving), Counts: defaults},
+			in:        Input{Profile: declaring(giving), EffectiveDefaults: defaults},
 			condition: v1alpha1.ConditionConflicted, status: metav1.ConditionTrue, reason: v1alpha1.ReasonAmbiguousDefaults,
 			words: []string{"MemoryProfile shop/web", "delete the other"},
 		},
 		"an older one counts, so that it is not ready": {
-			in:        Input{Profile: declaring(giving), Counts: defaults},
+			in:        Input{Profile: declaring(giving), EffectiveDefaults: defaults},
 			condition: v1alpha1.ConditionReady, status: metav1.ConditionFalse, reason: v1alpha1.ReasonAmbiguousDefaults,
 			words: []string{"Not effective"},
 		},
 		"defaults that contradict themselves": {
-			in:        Input{Profile: defaults, Counts: defaults, Invalid: []string{"reserve"}},
+			in:        Input{Profile: defaults, EffectiveDefaults: defaults, Invalid: []string{"reserve"}},
 			condition: v1alpha1.ConditionStalled, status: metav1.ConditionTrue, reason: v1alpha1.ReasonInvalidSpec,
 			words: []string{"reserve"},
 		},

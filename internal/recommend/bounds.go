@@ -54,14 +54,14 @@ func (p Policy) boundLimit(limit, current, rss memory.Bytes) (memory.Bytes, []st
 		why = append(why, sprintf("limit stays at %s although %s is enough: decrease is Never", orNone(current), limit))
 		limit = least
 	}
-	if floor := min(p.Before, least); limit < floor {
+	if floor := min(p.PreviousNeed, least); limit < floor {
 		why = append(why, sprintf("limit stays at %s although %s is enough: the previous program needed it, and ran "+
 			"longer than the current one has", floor, limit))
 		limit = floor
 	}
 	if floor := p.volumeFloor(current, rss); limit < floor {
 		why = append(why, sprintf("limit stays at %s although %s is enough: memory-backed volumes may hold %s (sizeLimit)",
-			floor, limit, p.VolumesHold))
+			floor, limit, p.VolumeSizeLimits))
 		limit = floor
 	}
 	if limit < p.LimitMin {
@@ -90,10 +90,10 @@ func (p Policy) boundLimit(limit, current, rss memory.Bytes) (memory.Bytes, []st
 // volumeFloor returns the lowest limit for the memory-backed volumes: their size limits plus anonymous memory, but not
 // more than the current limit. A limit is never raised for volumes, because the kubelet sizes them by the limit.
 func (p Policy) volumeFloor(current, rss memory.Bytes) memory.Bytes {
-	if p.VolumesHold == 0 {
+	if p.VolumeSizeLimits == 0 {
 		return 0
 	}
-	floor := p.VolumesHold.Plus(rss).CeilTo(memory.MiB)
+	floor := p.VolumeSizeLimits.Plus(rss).CeilTo(memory.MiB)
 	if current == 0 {
 		return floor
 	}

@@ -52,23 +52,24 @@ func TestBound(t *testing.T) {
 			why: "requestPolicy is EqualsLimit",
 		},
 		"a volume of 400Mi": {
-			policy: Policy{VolumesHold: 400 * mib}, current: memory.Size{Limit: 512 * mib, Request: 300 * mib},
+			policy: Policy{VolumeSizeLimits: 400 * mib}, current: memory.Size{Limit: 512 * mib, Request: 300 * mib},
 			want: memory.Size{Limit: 400 * mib, Request: 128 * mib},
 			why:  "limit stays at 400Mi although 256Mi is enough: memory-backed volumes may hold 400Mi (sizeLimit)",
 		},
 		"a volume of 400Mi, and no limit yet": {
-			policy: Policy{VolumesHold: 400 * mib}, want: memory.Size{Limit: 400 * mib, Request: 128 * mib},
+			policy: Policy{VolumeSizeLimits: 400 * mib}, want: memory.Size{Limit: 400 * mib, Request: 128 * mib},
 			why: "memory-backed volumes may hold 400Mi",
 		},
 		"a volume above the limit that it has": {
-			policy: Policy{VolumesHold: 400 * mib}, current: memory.Size{Limit: 300 * mib, Request: 300 * mib},
+			policy: Policy{VolumeSizeLimits: 400 * mib}, current: memory.Size{Limit: 300 * mib, Request: 300 * mib},
 			want: memory.Size{Limit: 300 * mib, Request: 128 * mib}, why: "limit stays at 300Mi although 256Mi is enough",
 		},
 		"a volume above the limit, raised": {
-			policy: Policy{VolumesHold: 400 * mib}, current: memory.Size{Limit: 64 * mib, Request: 64 * mib}, want: stands,
+			policy: Policy{VolumeSizeLimits: 400 * mib}, current: memory.Size{Limit: 64 * mib, Request: 64 * mib}, want: stands,
 		},
 		"a volume of 400Mi, and limit.max": {
-			policy: Policy{VolumesHold: 400 * mib, LimitMax: 256 * mib}, current: memory.Size{Limit: 512 * mib}, want: stands,
+			policy: Policy{VolumeSizeLimits: 400 * mib, LimitMax: 256 * mib}, current: memory.Size{Limit: 512 * mib},
+			want: stands,
 		},
 		"decrease: Never, a lower size": {
 			policy: Policy{DecreaseNever: true}, current: memory.Size{Limit: 512 * mib, Request: 300 * mib},
@@ -83,7 +84,7 @@ func TestBound(t *testing.T) {
 			want: memory.Size{Limit: 300 * mib, Request: 128 * mib}, why: "limit.max 300Mi",
 		},
 		"decrease: Never, and no limit": {
-			policy: Policy{DecreaseNever: true, VolumesHold: 400 * mib}, want: memory.Size{Request: 128 * mib},
+			policy: Policy{DecreaseNever: true, VolumeSizeLimits: 400 * mib}, want: memory.Size{Request: 128 * mib},
 			why: "limit stays at none although 256Mi is enough: decrease is Never",
 		},
 		"decrease: Never, no limit, and limit.max": {
@@ -237,7 +238,7 @@ func TestALimitIsNotLoweredBelowWhatVolumesMayHold(t *testing.T) {
 	now := feed(h, 26*time.Hour, 512*mib, flat(60*mib))
 	for limit, want := range map[memory.Bytes]memory.Bytes{512 * mib: 260 * mib, 240 * mib: 240 * mib, 0: 260 * mib} {
 		rec := Evaluate(Input{
-			History: h, Current: sizeOf(0, limit), Now: now, Policy: with(func(p *Policy) { p.VolumesHold = 200 * mib }),
+			History: h, Current: sizeOf(0, limit), Now: now, Policy: with(func(p *Policy) { p.VolumeSizeLimits = 200 * mib }),
 		})
 		if rec.Size.Limit != want || !says(rec, "memory-backed volumes may hold 200Mi") {
 			t.Errorf("limit %s becomes %s, want %s: %q", limit, rec.Size.Limit, want, rec.Reasons)

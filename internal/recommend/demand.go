@@ -76,10 +76,10 @@ func (e *evaluation) keepUnlessExact(limit memory.Bytes) memory.Bytes {
 	have, why := e.Current.Limit, inexactWords(e.certainty)
 	switch {
 	case e.certainty != history.Exact:
-	case e.Unseen == "":
+	case e.UnmeasuredContainer == "":
 		return limit
 	default:
-		why = e.Unseen + ", and no limit is lowered until it is"
+		why = e.UnmeasuredContainer + ", and no limit is lowered until it is"
 		if last := e.Last.Limit; last > 0 && (have == 0 || last < have) {
 			have = last
 		}

@@ -34,8 +34,8 @@ func Evaluate(in Input) Recommendation {
 	if missing != "" && e.rollbackTo > 0 {
 		return e.decide(memory.Size{Limit: e.boundLimit(e.rollbackTo), Request: e.Current.Request})
 	}
-	if missing != "" && e.Silent != "" {
-		missing += "; " + e.Silent
+	if missing != "" && e.NoSamplesBecause != "" {
+		missing += "; " + e.NoSamplesBecause
 	}
 	if missing != "" {
 		return e.hold(missing)
@@ -136,8 +136,8 @@ func (e *evaluation) missing() string {
 	case e.stale():
 		return fmt.Sprintf("no memory samples since %s: recommendation unchanged until metrics return; see UsageAvailable "+
 			"of the profile", format.Time(h.Last()))
-	case e.Unseen != "" && e.Current.Limit == 0 && e.Last.Limit == 0: // any limit would be a decrease
-		return e.Unseen
+	case e.UnmeasuredContainer != "" && e.Current.Limit == 0 && e.Last.Limit == 0: // any limit would be a decrease
+		return e.UnmeasuredContainer
 	case e.heapTooSmall():
 		return ""
 	case e.young():
@@ -277,10 +277,10 @@ func (e *evaluation) summary() string {
 	switch ev := e.rec.Evidence; {
 	case e.rec.Alarm != "":
 		return head + "; " + e.rec.Alarm
-	case e.afterKill.limit > 0 && e.newest.Asked > 0:
+	case e.afterKill.limit > 0 && e.newest.Requested > 0:
 		return fmt.Sprintf("%s: %s at %s at %s, when the requested %s was not effective yet", head, killVerb(e.newest.Kind),
 			e.newest.Limit,
-			e.at(e.newest.Time), e.newest.Asked)
+			e.at(e.newest.Time), e.newest.Requested)
 	case e.afterKill.limit > 0:
 		return fmt.Sprintf("%s: %s at %s at %s", head, killVerb(e.newest.Kind), orNone(e.newest.Limit), e.at(e.newest.Time))
 	case e.rec.Decision == Decrease && e.rollbackTo > 0:

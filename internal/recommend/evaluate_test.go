@@ -323,7 +323,7 @@ func TestALimitHoldsWhatMemoryBackedVolumesMayHold(t *testing.T) {
 	h := history.New()
 	now := feed(h, 9*day, gib, flat(50*mib))
 	for volumes, want := range map[memory.Bytes]memory.Bytes{0: 59 * mib, 100 * mib: 150 * mib, 4 * gib: gib} {
-		holds := with(func(p *Policy) { p.VolumesHold = volumes })
+		holds := with(func(p *Policy) { p.VolumeSizeLimits = volumes })
 		got := Evaluate(Input{Policy: holds, History: h, Current: sizeOf(gib, gib), Now: now})
 		if got.Size.Limit != want || volumes > 0 && !says(got, "sizeLimit", volumes.String()) {
 			t.Errorf("with %s of volumes the limit is %s, want %s:\n%s", volumes, got.Size.Limit, want,
@@ -461,7 +461,7 @@ func TestWhatSomeUseIsNotWhatAllNeed(t *testing.T) {
 	} {
 		got := Evaluate(Input{
 			History: h, Replicas: 3, Current: tc.current, Last: tc.last, Policy: defaults, Now: end,
-			Unseen: "usage of pod web-3 was not read",
+			UnmeasuredContainer: "usage of pod web-3 was not read",
 		})
 		if got.Size != tc.want || !says(got, "usage of pod web-3 was not read") {
 			t.Errorf("%s: %s, want %s: %q", name, got.Size, tc.want, got.Reasons)

@@ -68,7 +68,7 @@ func bytesOf(amount float64) memory.Bytes {
 // choose returns the limit with the lowest cost. It skips changes that are too small, unless most of the margin is
 // used. lower is the limit that would be cheaper if lowering had no cost; 0: none.
 func (e *evaluation) choose(o *outlook, have float64) (best, lower float64) {
-	margin, left := float64(e.Policy.MinMarginPercent)/100, float64(e.model.EatenPercent)/100
+	margin, left := float64(e.Policy.MinMarginPercent)/100, float64(e.model.UsedMarginPercent)/100
 	percent := float64(e.Policy.MinChangePercent)
 	floor, raised := o.top*(1+margin), have*(101+percent)/100
 	best = have

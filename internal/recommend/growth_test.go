@@ -64,7 +64,7 @@ func TestAResizeThatNeverArrivesDoesNotRunAway(t *testing.T) {
 			func(k *memory.OOMKill) { k.Peak = 31 * mib }, 3 * need, "use above 32Mi was never seen: growth stops at 384Mi",
 		},
 		"the one before is known": {
-			func(k *memory.OOMKill) { k.Asked, k.Limit = k.Limit, 32*mib }, 3 * need, "was not effective yet",
+			func(k *memory.OOMKill) { k.Requested, k.Limit = k.Limit, 32*mib }, 3 * need, "was not effective yet",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -98,7 +98,7 @@ func TestAKillBesideALimitNotEffectiveIsNoNewStep(t *testing.T) {
 		},
 	)
 	again := kill(start.Add(time.Minute), 32*mib)
-	again.Asked = before.Size.Limit
+	again.Requested = before.Size.Limit
 	got := Evaluate(
 		Input{
 			Policy: defaults,

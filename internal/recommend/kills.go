@@ -35,7 +35,7 @@ func (e *evaluation) judgeKills() {
 	var share bool                     // some heap aborts count
 	for _, k := range e.Kills {
 		switch {
-		case Helps(k, e.Kills, e.Traits):
+		case PreventedByHigherLimit(k, e.Kills, e.Traits):
 			e.kills = append(e.kills, k)
 			share = share || k.Kind == memory.OOMHeapAbort
 		case k.Kind == memory.OOMHeapAbort:
@@ -54,7 +54,7 @@ func (e *evaluation) judgeKills() {
 	}
 	for i := range e.kills {
 		if limit, raced := e.precedesRaise(i); raced {
-			e.kills[i].Limit, e.kills[i].Asked = limit, e.kills[i].Limit
+			e.kills[i].Limit, e.kills[i].Requested = limit, e.kills[i].Limit
 		}
 	}
 	e.withoutLoans()
@@ -106,19 +106,20 @@ func (e *evaluation) judgeKills() {
 func (e *evaluation) withoutLoans() {
 	for i := range e.kills {
 		k := &e.kills[i]
-		if k.Own == 0 || k.Asked > 0 {
+		if k.LimitWithoutLoan == 0 || k.Requested > 0 {
 			continue
 		}
 		if e.since(k.Time) < killHold {
 			e.note("the kill at %s was at %s, which was a loan to one pod (sizing.rescue): it counts as a kill at %s",
-				e.at(k.Time), k.Limit, k.Own)
+				e.at(k.Time), k.Limit, k.LimitWithoutLoan)
 		}
-		k.Limit = k.Own
+		k.Limit = k.LimitWithoutLoan
 	}
 }
 
-// Helps reports whether a higher limit prevents kill k. kills are all kills of its container and program.
-func Helps(k memory.OOMKill, kills []memory.OOMKill, t Traits) bool {
+// PreventedByHigherLimit reports whether a higher limit prevents kill k. kills are all kills of its container and
+// program.
+func PreventedByHigherLimit(k memory.OOMKill, kills []memory.OOMKill, t Traits) bool {
 	switch k.Kind {
 	case memory.OOMHeapAbort: // the next process gets a heap cap from the new limit
 		return t.CapFollowsLimit && k.Limit > 0
@@ -177,10 +178,10 @@ func (e *evaluation) findKillNeed() {
 			)
 		}
 	}
-	if k := e.newest; k.Asked > 0 {
+	if k := e.newest; k.Requested > 0 {
 		e.note(
 			"the kill at %s was at %s: the requested %s was not effective yet, so nothing is added for it", e.at(k.Time),
-			k.Limit, k.Asked,
+			k.Limit, k.Requested,
 		)
 	}
 }
@@ -191,14 +192,14 @@ func (e *evaluation) findKillNeed() {
 func (e *evaluation) precedesRaise(i int) (limit memory.Bytes, raced bool) {
 	k := e.kills[i]
 	// A runtime reads its heap cap once, at its start, so even a late abort may be at the previous cap.
-	late := k.Uptime >= memory.RaiseReaches && k.Kind != memory.OOMHeapAbort
+	late := k.Uptime >= memory.RaiseLag && k.Kind != memory.OOMHeapAbort
 	if late || k.Kind == memory.OOMStall || k.Limit == 0 {
 		return 0, false
 	}
 	var asked memory.Bytes
 	for _, b := range e.kills[:i] {
 		if b.Container == k.Container {
-			limit, asked = b.Limit, max(asked, b.Limit, b.Asked)
+			limit, asked = b.Limit, max(asked, b.Limit, b.Requested)
 		}
 	}
 	return limit, asked > 0 && asked < k.Limit
@@ -282,7 +283,7 @@ func (e *evaluation) needShown(i int) memory.Bytes {
 	}
 	percent := p.OOMFactorPercent
 	for _, before := range e.kills[:i] {
-		if k.Asked == 0 && before.Limit < low && k.Time.Sub(before.Time) < quickRepeat && !livedLonger(k, before) {
+		if k.Requested == 0 && before.Limit < low && k.Time.Sub(before.Time) < quickRepeat && !livedLonger(k, before) {
 			percent = max(percent, e.model.RepeatPercent)
 		}
 	}

@@ -110,13 +110,13 @@ func TestALoanThatIsUsedUpIsNoSizeForAll(t *testing.T) {
 		}).Size.Limit
 	}
 	first, lent := kill(now, 256*mib), kill(now, gib)
-	lent.Own = first.Limit
+	lent.LimitWithoutLoan = first.Limit
 	want := limit(first)
 	if got := limit(lent); got != want {
 		t.Errorf("all get %s, and %s without the loan", got, want)
 	}
 	second, again := kill(now.Add(5*time.Minute), want), kill(now.Add(5*time.Minute), gib)
-	again.Own = want
+	again.LimitWithoutLoan = want
 	if got, want := limit(lent, again), limit(first, second); got != want || got < 2*second.Limit {
 		t.Errorf("after the second all get %s, and %s without the loan", got, want)
 	}

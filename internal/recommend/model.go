@@ -58,9 +58,9 @@ type Model struct {
 	// (caches fill, code is compiled, a large request arrives), so the headroom includes another step of that size.
 	StepHalfLife period.Evidence
 
-	// EatenPercent is a share of a young container's headroom, or of an older container's margin. If less than that share
-	// is left, even a raise smaller than minChangePercent is made.
-	EatenPercent int32
+	// UsedMarginPercent is a share of a young container's headroom, or of an older container's margin. If less than that
+	// share is left, even a raise smaller than minChangePercent is made.
+	UsedMarginPercent int32
 
 	// RepeatPercent is the growth after a kill within an hour of a kill at a lower limit, instead of the policy's factor:
 	// doubling finds a need of 64 times the limit within 7 kills.
@@ -82,7 +82,7 @@ func DefaultModel() Model {
 		KillBeyondPercent: 115, MinHeadroom: 8 * memory.MiB,
 		BurstPerDoubling: 23 * memory.MiB, Young: 2 * period.Day, YoungPower: 1.4,
 		BurstUse: 64 * memory.MiB, BurstEnds: 400 * memory.MiB, BurstShare: 0.03,
-		StepHalfLife: 5 * period.Hour, EatenPercent: 33,
+		StepHalfLife: 5 * period.Hour, UsedMarginPercent: 33,
 		RepeatPercent: 200, RememberedPercent: 400, GuessPercent: 300,
 	}
 }

@@ -42,7 +42,7 @@ func bursting(t *testing.T, until time.Duration, each func(in Input, age time.Du
 
 func TestABurstTeachesTheSpaceThatWouldHaveHeldIt(t *testing.T) {
 	var young period.Evidence
-	bursting(t, 3*time.Hour, func(in Input, _ time.Duration) { young = max(young, Evaluate(in).Teaches) })
+	bursting(t, 3*time.Hour, func(in Input, _ time.Duration) { young = max(young, Evaluate(in).BurstEvidence) })
 	if young <= youngFor(Balanced) {
 		t.Fatalf("it teaches %s, no more than Balanced gives anyway", young.Duration())
 	}
@@ -64,14 +64,14 @@ func TestAKillTeachesAsTheUseItIsRememberedAs(t *testing.T) {
 		in.Kills = []memory.OOMKill{kill(start.Add(age), 300*mib)}
 		last = Evaluate(in)
 	})
-	if last.Teaches != youngFor(Cautious) {
-		t.Errorf("a kill at 300Mi with 40Mi of use teaches %s, want all that Cautious gives", last.Teaches.Duration())
+	if last.BurstEvidence != youngFor(Cautious) {
+		t.Errorf("a kill at 300Mi with 40Mi of use teaches %s, want all that Cautious gives", last.BurstEvidence.Duration())
 	}
 }
 
 func TestNothingIsTaughtByAnOldOrSteadyContainerOrAnEstimate(t *testing.T) {
 	bursting(t, 50*time.Hour, func(in Input, age time.Duration) {
-		if got := Evaluate(in).Teaches; age >= 48*time.Hour && got != 0 {
+		if got := Evaluate(in).BurstEvidence; age >= 48*time.Hour && got != 0 {
 			t.Errorf("at %s it teaches %s", age, got.Duration())
 		}
 	})
@@ -84,7 +84,7 @@ func TestNothingIsTaughtByAnOldOrSteadyContainerOrAnEstimate(t *testing.T) {
 	}
 	for name, h := range map[string]*history.Container{"steady": steady, "an estimate": estimated} {
 		in := Input{Policy: defaults, History: h, Current: sizeOf(64*mib, 512*mib), Now: start.Add(4 * time.Hour)}
-		if got := Evaluate(in).Teaches; got != 0 {
+		if got := Evaluate(in).BurstEvidence; got != 0 {
 			t.Errorf("%s teaches %s", name, got.Duration())
 		}
 	}

@@ -72,7 +72,7 @@ func (e *evaluation) leastRequest() memory.Bytes {
 	switch {
 	case e.afterKill.limit > 0, e.age() < period.Day, e.certainty != history.Exact:
 		return cur
-	case e.Unseen != "":
+	case e.UnmeasuredContainer != "":
 		return min(cur, cmp.Or(e.Last.Request, cur))
 	case e.InUse == 0:
 		return 0

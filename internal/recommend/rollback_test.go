@@ -15,8 +15,9 @@ import (
 // unrelieved is a stall that a raise from 256Mi to 512Mi did not end.
 func unrelieved() memory.Stall {
 	return memory.Stall{
-		Limit: 256 * mib, RaisedTo: 512 * mib, Since: start, Known: start.Add(time.Minute), Ended: start.Add(8 * time.Minute),
-		Anon: 235 * mib, Faults: 150, FaultsAfter: 140, NotRelieved: true,
+		Limit: 256 * mib, RaisedTo: 512 * mib, Since: start, Confirmed: start.Add(time.Minute),
+		Ended: start.Add(8 * time.Minute),
+		Anon:  235 * mib, Faults: 150, FaultsAfter: 140, NotRelieved: true,
 	}
 }
 

@@ -76,12 +76,12 @@ type Policy struct {
 	PodLimit memory.Bytes
 	// PodRequest is the part of the pod's spec.resources.requests.memory that other containers leave; 0: not set.
 	PodRequest memory.Bytes
-	// VolumesHold is the sum of the size limits of the container's memory-backed volumes. The limit is not lowered below
-	// it. 0: no volume has a size limit.
-	VolumesHold memory.Bytes
-	// Before is the need of the program that a rollout replaced, if the owner's size differed. The limit is not lowered
-	// below Before, nor raised to it. 0: none.
-	Before memory.Bytes
+	// VolumeSizeLimits is the sum of the size limits of the container's memory-backed volumes. The limit is not lowered
+	// below it. 0: no volume has a size limit.
+	VolumeSizeLimits memory.Bytes
+	// PreviousNeed is the need of the program that a rollout replaced, if the owner's size differed. The limit is not
+	// lowered below PreviousNeed, nor raised to it. 0: none.
+	PreviousNeed memory.Bytes
 	// DecreaseNever is true if a recommendation must not be below the current size.
 	DecreaseNever bool
 	// SharesLimit is true if the pod has a pod-level limit, so that a container without a limit gets a part of it.
@@ -136,11 +136,11 @@ type Input struct {
 	Leak string
 	// Doubt is why Leak may be a start that still loads data; "": no doubt. With a doubt, there is no alarm.
 	Doubt string
-	// Silent is why no samples arrive now; "": samples arrive.
-	Silent string
-	// Unseen names a running container without readings, which may need more than the others; "": all have readings. It
-	// prevents decreases below Last.
-	Unseen string
+	// NoSamplesBecause is why no samples arrive now; "": samples arrive.
+	NoSamplesBecause string
+	// UnmeasuredContainer names a running container without readings, which may need more than the others; "": all have
+	// readings. It prevents decreases below Last.
+	UnmeasuredContainer string
 	// Last is the last recommended size; zero: none.
 	Last memory.Size
 	// Climbing is true if memory grows steadily and load does not explain it. Growth then stops with an alarm.
@@ -190,8 +190,8 @@ type Recommendation struct {
 	UseAboveRequest bool
 	// Guess is a raise by memfit that was more than needed. To undo it needs no day of evidence. nil: none.
 	Guess *Raise
-	// Teaches is [Prior.Young] according to the bursts of this container while it is young; 0: nothing to add.
-	Teaches period.Evidence
+	// BurstEvidence is [Prior.Young] according to the bursts of this container while it is young; 0: nothing to add.
+	BurstEvidence period.Evidence
 	// Alarm is set if growth was stopped at a likely leak or at a bound; its text is also in Reasons.
 	Alarm string
 }

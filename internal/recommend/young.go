@@ -19,7 +19,7 @@ const youngQuantile = 0.5
 
 // youngDemand returns the limit by use in the first two days: at least the highest use with headroom.
 func (e *evaluation) youngDemand(recent memory.Bytes) memory.Bytes {
-	e.rec.Teaches = e.teaches()
+	e.rec.BurstEvidence = e.teaches()
 	level := max(recent, e.highestDay(), e.killsSince(e.model.OldFrom))
 	limit := e.plusHeadroom(level)
 	e.note("%s + %s headroom = %s", level, e.headroomWords(level), limit)
@@ -200,7 +200,7 @@ func (e *evaluation) enlargeRaise(limit, recent memory.Bytes) memory.Bytes {
 	if have == 0 || limit <= have {
 		return limit
 	}
-	least := max(e.headroom(recent).Percent(e.model.EatenPercent), e.records().trend)
+	least := max(e.headroom(recent).Percent(e.model.UsedMarginPercent), e.records().trend)
 	if have.Minus(recent) >= least {
 		return limit
 	}

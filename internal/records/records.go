@@ -23,8 +23,8 @@ type State int
 const (
 	Unknown State = iota // its kind cannot be read here, or reading it failed
 	Exists
-	Leaving // it has a deletionTimestamp
-	Gone    // the API server reported that the name does not exist
+	Terminating // it has a deletionTimestamp
+	Gone        // the API server reported that the name does not exist
 )
 
 // Presence is the state and UID of a workload.
@@ -70,9 +70,9 @@ func OwnerUID(refs []metav1.OwnerReference, of memory.WorkloadRef) (uid types.UI
 	return "", false
 }
 
-// BelongTo reports whether a new pod may use a record: the record's owner is the pod's workload. An empty UID, as at
+// UsableFor reports whether a new pod may use a record: the record's owner is the pod's workload. An empty UID, as at
 // the start of a rollout, matches any. A bare pod uses no record, because a record of its name is about an earlier pod.
-func BelongTo(refs []metav1.OwnerReference, of memory.WorkloadRef, uid types.UID) bool {
+func UsableFor(refs []metav1.OwnerReference, of memory.WorkloadRef, uid types.UID) bool {
 	if workloadkind.IsPod(of.APIVersion, of.Kind) {
 		return false
 	}

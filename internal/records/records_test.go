@@ -33,7 +33,7 @@ func TestIdentity(t *testing.T) {
 	if why := Orphaned(nil, of, Presence{State: Gone}); why != "" {
 		t.Errorf("its record is deleted: %s", why)
 	}
-	if !BelongTo(nil, of, "uid") {
+	if !UsableFor(nil, of, "uid") {
 		t.Error("its record is not used")
 	}
 }
@@ -48,10 +48,10 @@ func TestOrphaned(t *testing.T) {
 		"of the workload that exists":    {refs: owned("now"), of: exists, want: false},
 		"of an earlier one of that name": {refs: owned("before"), of: exists, want: true},
 		"of an earlier one, and this one is leaving": {
-			refs: owned("before"), of: Presence{State: Leaving, UID: "now"}, want: true,
+			refs: owned("before"), of: Presence{State: Terminating, UID: "now"}, want: true,
 		},
 		"of one that is leaving: the garbage collector's": {
-			refs: owned("now"), of: Presence{State: Leaving, UID: "now"}, want: false,
+			refs: owned("now"), of: Presence{State: Terminating, UID: "now"}, want: false,
 		},
 		"of none that exists":                  {refs: owned("now"), of: Presence{State: Gone}, want: true},
 		"of none, unowned":                     {of: Presence{State: Gone}, want: true},
@@ -60,7 +60,7 @@ func TestOrphaned(t *testing.T) {
 			refs: []metav1.OwnerReference{someone}, of: exists, want: true,
 		},
 		"unowned, of one that is leaving": {
-			of: Presence{State: Leaving, UID: "now"}, want: false,
+			of: Presence{State: Terminating, UID: "now"}, want: false,
 		},
 		"nothing is known":                              {refs: owned("before"), of: Presence{}, want: false},
 		"nothing is known of an unowned one":            {of: Presence{}, want: false},
@@ -100,8 +100,8 @@ func TestBelongTo(t *testing.T) {
 		"a pod without a controller, again":  {Owners(pod, "p"), pod, "", false},
 		"a pod that has its UID at creation": {Owners(pod, "p"), pod, "q", false},
 	} {
-		if got := BelongTo(tc.refs, tc.of, tc.uid); got != tc.want {
-			t.Errorf("%s: BelongTo = %t, want %t", name, got, tc.want)
+		if got := UsableFor(tc.refs, tc.of, tc.uid); got != tc.want {
+			t.Errorf("%s: UsableFor = %t, want %t", name, got, tc.want)
 		}
 	}
 }

@@ -45,8 +45,8 @@ func KillVerb(k *memory.OOMKill) string {
 	if k.Limit > 0 {
 		at = " at its limit of " + k.Limit.String()
 	}
-	if k.Asked > 0 {
-		at += " (a limit of " + k.Asked.String() + " was requested, but may not have been effective)"
+	if k.Requested > 0 {
+		at += " (a limit of " + k.Requested.String() + " was requested, but was not effective)"
 	}
 	switch k.Kind {
 	case memory.OOMChildProcess:
@@ -100,8 +100,8 @@ func Stall(s *memory.Stall) string {
 }
 
 // NodeRanOut is the advice about a kill on a node that had run out of memory.
-const NodeRanOut = "its node ran out of memory, and the container did not reach its limit: raise the request, so that " +
-	"the scheduler reserves the memory in use, or find what fills the node"
+const NodeRanOut = "its node ran out of memory, and the container did not reach its limit: raise the request, so " +
+	"that the scheduler reserves the memory in use, or find what fills the node"
 
 // Advice returns what to do about a kind of kill. runtime is a name of v1alpha1, or empty. capSetBy says how to raise
 // the heap cap where it is set, for example in an environment variable; empty: it is unknown where.

@@ -18,8 +18,8 @@ func TestKill(t *testing.T) {
 			Container: app, Limit: 256 * memory.MiB, Peak: 251 * memory.MiB, Uptime: 250 * time.Second,
 			Why: "OOMKilled, exit 137", Account: "no data",
 		},
-		"Container app was OOM-killed at its limit of 64Mi (a limit of 96Mi was requested, but may not have been effective)": {
-			Container: app, Limit: 64 * memory.MiB, Asked: 96 * memory.MiB,
+		"Container app was OOM-killed at its limit of 64Mi (a limit of 96Mi was requested, but was not effective)": {
+			Container: app, Limit: 64 * memory.MiB, Requested: 96 * memory.MiB,
 		},
 		"Container app exited because its heap reached the runtime's heap cap (the limit is 64Mi)": {
 			Container: app, Kind: memory.OOMHeapAbort, Limit: 64 * memory.MiB,

@@ -45,7 +45,7 @@ func lives(limit memory.Bytes, length time.Duration, demand func(time.Duration) 
 				l.loans, raised = append(l.loans, *loan), at+150*time.Millisecond
 			}
 		}
-		if at += seldom; w.Soon(allowed, 2*time.Second) {
+		if at += seldom; w.MayReach(allowed, 2*time.Second) {
 			at += often - seldom
 		}
 	}

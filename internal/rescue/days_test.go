@@ -31,7 +31,7 @@ func containerLife(limit memory.Bytes, demand func(at time.Duration) memory.Byte
 			w.Raise(p)
 			raised, until = append(raised, at), at+Hold
 		}
-		if at += seldom; w.Soon(allowed, 2*time.Second) {
+		if at += seldom; w.MayReach(allowed, 2*time.Second) {
 			at += often - seldom
 		}
 	}

@@ -35,15 +35,17 @@ type measurement struct {
 	took time.Duration
 }
 
-// Took records a measured time from an alarm to the higher limit. Callers cannot measure it if the container is killed
-// before.
-func (h *Horizon) Took(d time.Duration, now time.Time) {
+// RecordChain records a measured time from an alarm to the higher limit. Callers cannot measure it if the container is
+// killed before.
+func (h *Horizon) RecordChain(d time.Duration, now time.Time) {
 	h.measured[h.next] = measurement{now, d}
 	h.next = (h.next + 1) % measuredKept
 }
 
-// Wrote records the duration of a write to the API server, as an estimate of each request from alarm to resize.
-func (h *Horizon) Wrote(d time.Duration, now time.Time) { h.Took(requests*d+actuation, now) }
+// RecordWrite records the duration of a write to the API server, as an estimate of each request from alarm to resize.
+func (h *Horizon) RecordWrite(d time.Duration, now time.Time) {
+	h.RecordChain(requests*d+actuation, now)
+}
 
 // Before returns the horizon for a container that is read once per interval: the longest recorded time from an alarm to
 // the higher limit, the interval until the next reading, and a margin.

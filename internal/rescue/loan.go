@@ -24,19 +24,19 @@ type Loan struct {
 	Container string    `json:"container"`
 	Program   string    `json:"program,omitempty"`
 
-	From     memory.Size  `json:"from"`              // the size before the loan
-	To       memory.Size  `json:"to"`                // the size with the loan
-	At       time.Time    `json:"at"`                // when the loan was stored, on the leader's clock
-	Sequence int64        `json:"sequence"`          // the sequence of the agent's alarm, which is handled once
-	Seen     bool         `json:"seen,omitempty"`    // the pod's spec had the loan, so the resize was sent
-	Peak     memory.Bytes `json:"peak,omitempty"`    // the highest demand since; above From.Limit, a kill was prevented
-	Above    time.Time    `json:"above,omitzero"`    // when demand was last too high, or unknown; initially At
-	Read     time.Time    `json:"read,omitzero"`     // when demand was last read; initially At
-	Enough   memory.Bytes `json:"enough,omitempty"`  // the limit after the loan, as last recommended; 0: at most From
-	Ended    time.Time    `json:"ended,omitzero"`    // when the need ended, so that the limit is lowered; zero: not yet
-	Taken    bool         `json:"taken,omitempty"`   // the recommendation is as high; the next observation ends the loan
-	Failed   bool         `json:"failed,omitempty"`  // the kubelet did not make it effective, so the spec is reverted
-	Returned time.Time    `json:"returned,omitzero"` // when the limit was lowered or recommended, or the pod deleted
+	From       memory.Size  `json:"from"`              // the size before the loan
+	To         memory.Size  `json:"to"`                // the size with the loan
+	At         time.Time    `json:"at"`                // when the loan was stored, on the leader's clock
+	Sequence   int64        `json:"sequence"`          // the sequence of the agent's alarm, which is handled once
+	Seen       bool         `json:"seen,omitempty"`    // the pod's spec had the loan, so the resize was sent
+	Peak       memory.Bytes `json:"peak,omitempty"`    // the highest demand since; above From.Limit, a kill was prevented
+	LastHigh   time.Time    `json:"above,omitzero"`    // when demand was last too high, or unknown; initially At
+	Read       time.Time    `json:"read,omitzero"`     // when demand was last read; initially At
+	Enough     memory.Bytes `json:"enough,omitempty"`  // the limit after the loan, as last recommended; 0: at most From
+	Ended      time.Time    `json:"ended,omitzero"`    // when the need ended, so that the limit is lowered; zero: not yet
+	Superseded bool         `json:"taken,omitempty"`   // the recommendation is as high; the next observation ends the loan
+	Failed     bool         `json:"failed,omitempty"`  // the kubelet did not make it effective, so the spec is reverted
+	Returned   time.Time    `json:"returned,omitzero"` // when the limit was lowered or recommended, or the pod deleted
 }
 
 // Extra returns the increase of the limit.
@@ -65,9 +65,9 @@ const maxGap = 5 * time.Minute
 func (l *Loan) Settle(demand memory.Bytes, at time.Time, enough memory.Bytes, now time.Time) (over bool) {
 	if at.After(l.Read) && !at.After(now) {
 		if demand >= enough || at.Sub(l.Read) > maxGap {
-			l.Above = at
+			l.LastHigh = at
 		}
 		l.Read = at
 	}
-	return now.Sub(l.Read) <= maxGap && l.Read.Sub(l.Above) >= Hold
+	return now.Sub(l.Read) <= maxGap && l.Read.Sub(l.LastHigh) >= Hold
 }

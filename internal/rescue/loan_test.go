@@ -60,7 +60,7 @@ func TestSettle(t *testing.T) {
 		"low, and unknown since": {every(15*time.Second, hour, low), hour + 6*time.Minute, false},
 		"read in the future":     {every(hour, 3*hour, low), time.Minute, false},
 	} {
-		loan := Loan{At: start, Above: start, Read: start}
+		loan := Loan{At: start, LastHigh: start, Read: start}
 		if over := settle(&loan, c.readings, start.Add(c.after)); over != c.over {
 			t.Errorf("%s: over: %v", name, over)
 		}

@@ -108,9 +108,9 @@ func (w *Watch) Due(limit, ceiling memory.Bytes, horizon time.Duration) (Predict
 
 func (w *Watch) near(limit memory.Bytes) bool { return w.count > 0 && Near(w.back(0).demand, limit) }
 
-// Soon reports whether the limit may be reached within a time, so that the agent reads the container more often. Unlike
-// [Watch.Due], it also uses the growth in the last interval, which may be a single step.
-func (w *Watch) Soon(limit memory.Bytes, within time.Duration) bool {
+// MayReach reports whether the limit may be reached within a time, so that the agent reads the container more often.
+// Unlike [Watch.Due], it also uses the growth in the last interval, which may be a single step.
+func (w *Watch) MayReach(limit memory.Bytes, within time.Duration) bool {
 	var gained memory.Bytes // in the last interval
 	if w.count > 1 {
 		gained = w.back(0).demand.Minus(w.back(1).demand)

@@ -187,7 +187,7 @@ func TestFalseAlarms(t *testing.T) {
 				n++
 				until = at + Hold
 			}
-			if at += seldom; w.Soon(allowed, 2*time.Second) {
+			if at += seldom; w.MayReach(allowed, 2*time.Second) {
 				at += often - seldom
 			}
 		}
@@ -315,11 +315,11 @@ func TestSoon(t *testing.T) {
 	var w Watch
 	w.Add(Sample{start, 300 * mib, 512 * mib})
 	w.Add(Sample{start.Add(seldom), 340 * mib, 512 * mib})
-	if _, due := w.Due(512*mib, 0, 2*time.Second); due || !w.Soon(512*mib, 2*time.Second) {
+	if _, due := w.Due(512*mib, 0, 2*time.Second); due || !w.MayReach(512*mib, 2*time.Second) {
 		t.Errorf("one step of 40Mi: an alarm %t, read more often %t", due, !due)
 	}
 	w.Add(Sample{start.Add(2 * seldom), 340 * mib, 512 * mib})
-	if w.Soon(512*mib, time.Second) {
+	if w.MayReach(512*mib, time.Second) {
 		t.Error("read more often although it stopped growing")
 	}
 }
@@ -333,15 +333,15 @@ func TestHorizon(t *testing.T) {
 		want time.Duration
 	}{
 		{"before it is measured", func() {}, 420 * time.Millisecond},
-		{"a fast API server", func() { h.Wrote(10*time.Millisecond, now) }, 330 * time.Millisecond},
-		{"a fast chain", func() { h.Took(90*time.Millisecond, now) }, 330 * time.Millisecond},
-		{"the longest counts", func() { h.Took(230*time.Millisecond, now) }, 380 * time.Millisecond},
-		{"a slow API server", func() { h.Wrote(300*time.Millisecond, now) }, 1200 * time.Millisecond},
+		{"a fast API server", func() { h.RecordWrite(10*time.Millisecond, now) }, 330 * time.Millisecond},
+		{"a fast chain", func() { h.RecordChain(90*time.Millisecond, now) }, 330 * time.Millisecond},
+		{"the longest counts", func() { h.RecordChain(230*time.Millisecond, now) }, 380 * time.Millisecond},
+		{"a slow API server", func() { h.RecordWrite(300*time.Millisecond, now) }, 1200 * time.Millisecond},
 		{"ten minutes later", func() { now = now.Add(measuredFor + time.Second) }, 420 * time.Millisecond},
-		{"a fault of the chain", func() { h.Took(time.Minute, now) }, 2150 * time.Millisecond},
+		{"a fault of the chain", func() { h.RecordChain(time.Minute, now) }, 2150 * time.Millisecond},
 		{"many without a fault", func() {
 			for range measuredKept {
-				h.Took(-1, now)
+				h.RecordChain(-1, now)
 			}
 		}, 250 * time.Millisecond},
 	} {

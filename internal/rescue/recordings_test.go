@@ -63,7 +63,7 @@ func falseAlarms(r recording, limit memory.Bytes) (n int) {
 			n++
 			allowed = limit.Percent(MaxPercent)
 		}
-		if at += seldom; w.Soon(allowed, 2*time.Second) {
+		if at += seldom; w.MayReach(allowed, 2*time.Second) {
 			at += often - seldom
 		}
 	}

@@ -150,13 +150,14 @@ func TestEvictionsTakePodsOfTheBudget(t *testing.T) {
 	c.reconcile()
 	c.in.Restart = &Candidate{Pod: c.in.Pods[2].Name, UID: c.in.Pods[2].UID, Why: "container app climbs"}
 	c.reconcile()
-	if c.evictions() != 1 || !strings.Contains(c.last.RestartHeld, "2 of 2 pods disrupted, and the change takes 1 pod") {
-		t.Errorf("evicted %d pods, restart held: %q\n%v", c.evictions(), c.last.RestartHeld, c.log)
+	if c.evictions() != 1 ||
+		!strings.Contains(c.last.RestartBlocked, "2 of 2 pods disrupted, and the change takes 1 pod") {
+		t.Errorf("evicted %d pods, restart held: %q\n%v", c.evictions(), c.last.RestartBlocked, c.log)
 	}
 	c.passes(25 * time.Minute) // what others took counts no more
 	c.reconcile()
-	if c.expectSpent(0, 2); c.last.RestartHeld != "" {
-		t.Errorf("restart held: %q", c.last.RestartHeld)
+	if c.expectSpent(0, 2); c.last.RestartBlocked != "" {
+		t.Errorf("restart held: %q", c.last.RestartBlocked)
 	}
 }
 

@@ -30,8 +30,8 @@ func TestARestartAndAnEvictionForSizeShareOneBudget(t *testing.T) {
 	}
 	c.in.Restart = &Candidate{Pod: "web-3", UID: "uid-3", Why: "container app climbs, too"}
 	c.reconcile()
-	if c.evictions() != 1 || !strings.Contains(c.last.RestartHeld, "web-4 was evicted at 2026-03-02T09:00:00Z") {
-		t.Errorf("a second one before the first is replaced: %q, %v", c.last.RestartHeld, c.log)
+	if c.evictions() != 1 || !strings.Contains(c.last.RestartBlocked, "web-4 was evicted at 2026-03-02T09:00:00Z") {
+		t.Errorf("a second one before the first is replaced: %q, %v", c.last.RestartBlocked, c.log)
 	}
 	c.in.Restart = nil
 	c.in.Pods[3].Ready = true
@@ -58,8 +58,8 @@ func TestARestartIsNotForgottenForARefusedResize(t *testing.T) {
 // TestWhatAPodHeldAtItsRestartIsRememberedForAWeek: it shows whether a restart helped.
 func TestWhatAPodHeldAtItsRestartIsRememberedForAWeek(t *testing.T) {
 	c := newCluster(t, 2, big)
-	held := Held{Container: "app", Demand: 200 * mib}
-	c.in.Restart = &Candidate{Pod: "web-1", UID: "uid-1", Held: held}
+	held := RestartDemand{Container: "app", Demand: 200 * mib}
+	c.in.Restart = &Candidate{Pod: "web-1", UID: "uid-1", Cause: held}
 	c.reconcile()
 	c.in.Restart, c.in.Pods[0].Ready = nil, true
 	for _, later := range []struct {
@@ -69,7 +69,7 @@ func TestWhatAPodHeldAtItsRestartIsRememberedForAWeek(t *testing.T) {
 		c.passes(later.by)
 		c.died = true
 		c.reconcile()
-		if past := c.written.PastRestarts; len(past) != later.want || later.want > 0 && past[0].Held != held {
+		if past := c.written.PastRestarts; len(past) != later.want || later.want > 0 && past[0].Cause != held {
 			t.Errorf("at %s: %+v", c.in.Now, past)
 		}
 	}
@@ -81,8 +81,8 @@ func TestARestartWaitsForTheCanary(t *testing.T) {
 	c.expectReason(v1alpha1.ReasonWatching)
 	c.in.Restart = &Candidate{Pod: "web-3", UID: "uid-3"}
 	c.reconcile()
-	if c.evictions() != 0 || !strings.Contains(c.last.RestartHeld, "maxUnavailable is 1") {
-		t.Errorf("%q %v", c.last.RestartHeld, c.log)
+	if c.evictions() != 0 || !strings.Contains(c.last.RestartBlocked, "maxUnavailable is 1") {
+		t.Errorf("%q %v", c.last.RestartBlocked, c.log)
 	}
 }
 
@@ -243,8 +243,8 @@ func TestOfTwoEvictionsOneHasAReason(t *testing.T) {
 	c.evictsTheCanary()
 	c.in.Restart = &Candidate{Pod: "web-5", UID: "uid-5", Why: "container app climbs"}
 	c.reconcile()
-	if c.evictions() != 1 || !strings.Contains(c.last.RestartHeld, "another pod is evicted for its size") {
-		t.Errorf("whose successor a new pod is could not be told: %q, %v", c.last.RestartHeld, c.log)
+	if c.evictions() != 1 || !strings.Contains(c.last.RestartBlocked, "another pod is evicted for its size") {
+		t.Errorf("whose successor a new pod is could not be told: %q, %v", c.last.RestartBlocked, c.log)
 	}
 }
 
@@ -281,7 +281,7 @@ func TestNoPodIsEvictedAgainAndAgainForASizeThatNewPodsDoNotGet(t *testing.T) {
 		most       int // within a day
 	}{
 		"a raise": {have: small, want: big, urgent: true, most: 21, edit: func(c *Container) {
-			c.Brief, c.Started = true, time.Time{} // no resize reaches it
+			c.EndedEarly, c.Started = true, time.Time{} // no resize reaches it
 			if c.Effective = 0; c.Spec.Limit > small.Limit {
 				c.Effective = small.Limit
 			}
@@ -367,15 +367,15 @@ func TestNoPodIsEvictedForALimitThatTheNextOneDoesNotGet(t *testing.T) {
 			c.wants(big, true)
 			for range 60 {
 				app, pod := c.app(0), &c.in.Pods[0]
-				app.Brief, app.Started, app.Effective = true, time.Time{}, 0 // no resize reaches it
+				app.EndedEarly, app.Started, app.Effective = true, time.Time{}, 0 // no resize reaches it
 				if app.Spec == big {
 					app.Effective = small.Limit
 					if c.evictions() == 0 {
 						app.Effective = tc.have.Limit
 					}
 				}
-				if pod.Given = nil; !tc.later || c.evictions() > 0 {
-					pod.Given = onlySmall
+				if pod.WebhookSizes = nil; !tc.later || c.evictions() > 0 {
+					pod.WebhookSizes = onlySmall
 				}
 				c.reconcile()
 				c.passes(time.Minute)
@@ -393,7 +393,7 @@ func TestNoPodIsEvictedForALimitThatTheNextOneDoesNotGet(t *testing.T) {
 	}
 	for _, given := range []func(map[string]memory.Size) (map[string]memory.Size, string){nil, onlySmall} {
 		c := newCluster(t, 1, small)
-		c.in.Policy.Evict, c.in.Policy.SingleReplicaMayRestart, c.in.Pods[0].Given = true, true, given
+		c.in.Policy.Evict, c.in.Policy.SingleReplicaMayRestart, c.in.Pods[0].WebhookSizes = true, true, given
 		c.wants(big, true)
 		c.in.State.Steps = []Step{{
 			Pod: "web-1", UID: "uid-1", At: start, Phase: Evicting,

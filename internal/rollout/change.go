@@ -108,7 +108,7 @@ func (ch *change) sameAsRefused(refused memory.Size) bool {
 // isRollback reports whether a change is part of a rollback. A resize cannot remove a limit: if the container had none
 // before, its first raise from the harmful limit counts.
 func (d *decider) isRollback(c Container, to, from memory.Size) bool {
-	if d.Policy.OnlyWatch {
+	if d.Policy.KeepRunningPods {
 		return lowers(to.Limit, from.Limit) // every raise restores a limit
 	}
 	r, active := d.State.ActiveRevert(c.Key(), d.Now)
@@ -290,12 +290,12 @@ func (d *decider) evictionSizes(pod *Pod, sizes map[string]memory.Size) (given m
 	return given, ""
 }
 
-// webhookSizes returns the result of [Pod.Given].
+// webhookSizes returns the result of [Pod.WebhookSizes].
 func (p *Pod) webhookSizes(sizes map[string]memory.Size) (given map[string]memory.Size, why string) {
-	if p.Given == nil {
+	if p.WebhookSizes == nil {
 		return sizes, ""
 	}
-	return p.Given(sizes)
+	return p.WebhookSizes(sizes)
 }
 
 // granted returns the size that a container gets: to or, if less has a reason, the part of it that ch sets.

@@ -93,11 +93,11 @@ func TestMaxPerDayCountsOverACompressedDay(t *testing.T) {
 	c.in.Restart = &Candidate{Pod: "web-1", UID: "uid-1", Measured: start}
 	c.in.Policy.RestartsPerDay, c.in.Policy.Cooldown = 1, time.Minute
 	c.in.State.PastRestarts = []PastRestart{{Pod: "old", At: start.Add(-9 * time.Minute)}}
-	if held := Decide(c.in).RestartHeld; held != "1 pods were restarted in the last 10m, and drift.maxPerDay is 1" {
+	if held := Decide(c.in).RestartBlocked; held != "1 pods were restarted in the last 10m, and drift.maxPerDay is 1" {
 		t.Errorf("nine minutes later: %q", held)
 	}
 	c.in.State.PastRestarts[0].At = start.Add(-10 * time.Minute)
 	if got := Decide(c.in); len(got.Actions) != 1 {
-		t.Errorf("ten minutes later: %q", got.RestartHeld)
+		t.Errorf("ten minutes later: %q", got.RestartBlocked)
 	}
 }

@@ -99,7 +99,7 @@ func (d *decider) endedWords(st *Step, pod *Pod) string {
 // it only by chance; empty: nothing, or the limit is lowered.
 func (d *decider) insteadOfWaiting(st *Step, pod *Pod, c Container) string {
 	remedy := d.remedy(pod, st.To[c.Name].Limit)
-	if !c.Brief || remedy == "" || lowersAny(st.From, st.To) {
+	if !c.EndedEarly || remedy == "" || lowersAny(st.From, st.To) {
 		return ""
 	}
 	return fmt.Sprintf("; container %s ends within moments of its start: if you cannot wait, %s", c.Name, remedy)

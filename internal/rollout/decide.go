@@ -77,7 +77,7 @@ func (d *decider) target(pod *Pod, c Container) (memory.Size, bool) {
 	switch {
 	case c.Done:
 		return c.Spec, false
-	case d.Policy.OnlyWatch:
+	case d.Policy.KeepRunningPods:
 		return d.toRestore(pod, c)
 	case !found:
 		return c.Spec, false
@@ -129,7 +129,7 @@ func (d *decider) target(pod *Pod, c Container) (memory.Size, bool) {
 // was created with it, because an OOM-killed container keeps its pod. If the owner set no limit, the container gets the
 // recommended limit, and more only after a kill.
 func (d *decider) toRestore(pod *Pod, c Container) (memory.Size, bool) {
-	restored := c.Owed
+	restored := c.RestoreLimit
 	r, harmed := d.State.ActiveRevert(c.Key(), d.Now)
 	if harmed && (d.Conflict == "" || c.Spec.Limit == r.Tried.Limit) {
 		enough := min(c.Owner.Limit, r.Restored.Limit)
@@ -140,7 +140,7 @@ func (d *decider) toRestore(pod *Pod, c Container) (memory.Size, bool) {
 		}
 		restored = max(restored, enough)
 	}
-	_, _, lent := d.State.Lent(pod.UID, c.Name)
+	_, _, lent := d.State.LoanSizes(pod.UID, c.Name)
 	kept := lent || c.RestartsOnResize || d.Paused != "" || d.Conflict != ""
 	now := currentSize(c).Limit
 	if pod.Writer != "" || !harmed && kept || c.Spec.Limit == 0 || restored <= now {
@@ -241,7 +241,7 @@ func (d *decider) send(st *Step) { d.actions = append(d.actions, st.action()) }
 
 // beginChanges begins to change as many pods as the gates permit.
 func (d *decider) beginChanges() {
-	if d.Policy.OnlyWatch {
+	if d.Policy.KeepRunningPods {
 		for of, want := range d.Desired {
 			if !of.Outdated { // new pods get the recommended limit
 				d.State.raise(of, want.Recommendation.Size.Limit, d.Now)
@@ -378,7 +378,7 @@ func (d *decider) outdated(st Step) bool {
 	if pod == nil || st.Phase == Undoing || pod.has(st.To, spec) {
 		return false
 	}
-	if _, useless := d.evictionSizes(pod, st.To); st.evicts() && (d.Policy.OnlyWatch || useless != "") {
+	if _, useless := d.evictionSizes(pod, st.To); st.evicts() && (d.Policy.KeepRunningPods || useless != "") {
 		return true
 	}
 	for name, size := range st.To {
@@ -387,7 +387,7 @@ func (d *decider) outdated(st Step) bool {
 		}
 		c, _ := pod.container(name)
 		desired := d.Desired[c.Key()]
-		if to, restore := d.target(pod, c); d.Policy.OnlyWatch && (!restore || to.Limit != size.Limit) {
+		if to, restore := d.target(pod, c); d.Policy.KeepRunningPods && (!restore || to.Limit != size.Limit) {
 			return true
 		}
 		never := desired.Policy.DecreaseNever && lowers(d.withoutLoans(pod, c).Limit, size.Limit)
@@ -430,7 +430,7 @@ func (d *decider) begin(pod *Pod, to map[string]memory.Size, evict bool) {
 		d.State.begin(lowering, d.Now)
 	}
 	for name, size := range to {
-		if c, _ := pod.container(name); name != WholePod && !c.Shared && !d.Policy.OnlyWatch {
+		if c, _ := pod.container(name); name != WholePod && !c.Shared && !d.Policy.KeepRunningPods {
 			d.recordTarget(pod, c, size, evict)
 		}
 	}
@@ -481,7 +481,7 @@ func (d *decider) recordTarget(pod *Pod, c Container, to memory.Size, evict bool
 	if _, found := d.rolloutTarget(&c); lowered == e.Decrease && !found {
 		e.Targets[of] = d.Desired[of].Recommendation.Size
 	}
-	if _, _, lent := d.State.Lent(pod.UID, c.Name); lent { // a loan is for one pod
+	if _, _, lent := d.State.LoanSizes(pod.UID, c.Name); lent { // a loan is for one pod
 		limit = min(limit, d.Desired[of].Recommendation.Size.Limit)
 	}
 	if own.Limit > 0 && limit > own.Limit {
@@ -523,10 +523,11 @@ func (d *decider) conclude() Transition {
 	if len(d.toChange) == 0 && !d.State.busy() {
 		d.State.Rollout = Rollout{} // every pod has the size and was watched
 	}
-	out := Transition{State: d.State, Actions: d.actions, RestartHeld: d.restartHeld}
+	out := Transition{State: d.State, Actions: d.actions, RestartBlocked: d.restartHeld}
 	out.UpToDate, out.Reason, out.Message = d.condition() // also calls requeueIn
 	pending, _ := d.describeWaiting()
-	out.TakesBack = pending != "" || d.Policy.OnlyWatch && d.Conflict == "" && (len(d.toChange) > 0 || d.State.resizing())
+	out.RollsBack = pending != "" || d.Policy.KeepRunningPods && d.Conflict == "" &&
+		(len(d.toChange) > 0 || d.State.resizing())
 	// for ReasonWaitingForWindow, windowClosed has called requeueIn: the window may open in days
 	if d.State.underWay() || d.reason != "" && d.reason != v1alpha1.ReasonWaitingForWindow {
 		d.requeueIn(recheckAfter)

@@ -164,7 +164,7 @@ func TestARequestThatWaitsKeepsNoCreatedPodFromItsWatch(t *testing.T) {
 	c.wants(size(240*mib, big.Limit), false)
 	c.reconcile()
 	c.passes(time.Minute)
-	c.in.Policy.OnlyWatch = true
+	c.in.Policy.KeepRunningPods = true
 	c.in.Pods = append(c.in.Pods, c.pod(small))
 	c.app(2).Owner = big
 	c.wants(small, false)

@@ -112,7 +112,7 @@ func (p *Pod) capped(st *Step) (Container, bool) {
 // Kubernetes 1.35 does so if the container ends within a second of its start.
 func (p *Pod) doubtedUntil(to map[string]memory.Size) (until time.Time) {
 	for _, c := range p.sized(to) {
-		until = later(until, c.DoubtedUntil)
+		until = later(until, c.RevertibleUntil)
 	}
 	return until
 }
@@ -121,7 +121,7 @@ func (p *Pod) doubtedUntil(to map[string]memory.Size) (until time.Time) {
 // before a clock was set back.
 func (o *observation) doubted(st *Step, pod *Pod) bool {
 	left := pod.doubtedUntil(st.To).Sub(o.Now)
-	return 0 < left && left <= memory.RaiseReaches
+	return 0 < left && left <= memory.RaiseLag
 }
 
 // notRunning returns a container that does not run now and whose limit a step raises; false: none.
@@ -159,7 +159,7 @@ const briefTimeout = time.Minute
 // giveUpUnreached gives up a resize that reached no instance if the pod may be evicted instead; false: not given up.
 func (o *observation) giveUpUnreached(st *Step, pod *Pod) bool {
 	c, down := pod.notRunning(st)
-	if !down || !c.Brief || o.tries(pod, c) > 1 || o.Now.Sub(st.Request.At) < briefTimeout {
+	if !down || !c.EndedEarly || o.tries(pod, c) > 1 || o.Now.Sub(st.Request.At) < briefTimeout {
 		return false
 	}
 	o.giveUp(st, v1alpha1.ReasonNotEffective, o.whyNotEffective(st, pod, c))
@@ -169,8 +169,8 @@ func (o *observation) giveUpUnreached(st *Step, pod *Pod) bool {
 // handleIneffective gives up a resize that the container's status shows but that is proven ineffective, if another try
 // is useless or would restart a container that must not restart. Otherwise, Decide sends the resize again.
 func (o *observation) handleIneffective(st *Step, pod *Pod, c Container) (done bool) {
-	late := c.Brief && c.Started.IsZero() && o.Now.Sub(st.At) >= resizeTimeout // memfit sees no instance for a try
-	protected := c.RestartsOnResize && !c.Started.IsZero() && (pod.Completes || pod.Undisturbed != "")
+	late := c.EndedEarly && c.Started.IsZero() && o.Now.Sub(st.At) >= resizeTimeout // memfit sees no instance for a try
+	protected := c.RestartsOnResize && !c.Started.IsZero() && (pod.Completes || pod.DoNotDisrupt != "")
 	if o.Now.Sub(st.Request.At) < statusDelay || st.Request.Tries+1 < o.tries(pod, c) && !late && !protected {
 		return false
 	}
@@ -185,7 +185,7 @@ func (in *Input) tries(pod *Pod, c Container) int {
 	switch {
 	case !in.mayEvict(pod):
 		return maxTriesInPlace
-	case c.Brief:
+	case c.EndedEarly:
 		return 1 // another try would reach an instance only by chance
 	}
 	return maxTries
@@ -200,7 +200,7 @@ func (o *observation) whyNotEffective(st *Step, pod *Pod, c Container) string {
 	text := fmt.Sprintf("container %s has a limit of %s, but %s is effective: a resize that reaches the kubelet while "+
 		"the container is down does not reach its pod (kubernetes/kubernetes#138760, kubelets 1.34 to 1.37.0)",
 		c.Name, st.To[c.Name].Limit, effective)
-	if c.Brief {
+	if c.EndedEarly {
 		text += ", and this one ends within moments of its start"
 	}
 	if remedy := o.remedy(pod, st.To[c.Name].Limit); remedy != "" {

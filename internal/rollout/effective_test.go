@@ -21,7 +21,7 @@ func (c *cluster) app(i int) *Container { return &c.in.Pods[i].Containers[0] }
 
 // dies ends the container of a pod after so long a life.
 func (c *cluster) dies(i int, after time.Duration) {
-	c.app(i).Started, c.app(i).Brief = time.Time{}, after < 3*time.Second
+	c.app(i).Started, c.app(i).EndedEarly = time.Time{}, after < 3*time.Second
 	c.app(i).Restarts++
 	c.in.Pods[i].Ready = false
 }
@@ -164,8 +164,8 @@ func TestWhatDidNotReachThePodIsSentAgainWithAnotherNumber(t *testing.T) {
 func TestWhatIsGivenBackIsAskedForAgain(t *testing.T) {
 	c := newCluster(t, 1, small)
 	c.buggy()
-	c.in.Policy.OnlyWatch = true
-	c.app(0).Owner, c.app(0).Owed = big, big.Limit
+	c.in.Policy.KeepRunningPods = true
+	c.app(0).Owner, c.app(0).RestoreLimit = big, big.Limit
 	c.dies(0, time.Second)
 	for range 30 {
 		c.reconcile()
@@ -425,7 +425,7 @@ func TestASuccessorThatIsNeverReadyIsReplacedWhenItWasKilledWithItsSize(t *testi
 			if tc.limit > 0 {
 				c.kills = append(c.kills, memory.OOMKill{
 					Container: memory.ContainerRef{Pod: "web-2", UID: c.in.Pods[0].UID, Container: "app"},
-					Kind:      memory.OOMAtStart, Time: c.in.Now, Limit: tc.limit, Asked: tc.asked,
+					Kind:      memory.OOMAtStart, Time: c.in.Now, Limit: tc.limit, Requested: tc.asked,
 				})
 			}
 			for range 12 {
@@ -449,7 +449,7 @@ func TestARaiseInDoubtIsNotToldAsDone(t *testing.T) {
 		c.wants(big, true)
 		c.reconcile()
 		c.passes(time.Second)
-		c.app(0).DoubtedUntil = c.in.Now.Add(2 * time.Second)
+		c.app(0).RevertibleUntil = c.in.Now.Add(2 * time.Second)
 		c.reconcile()
 		c.expectReason(v1alpha1.ReasonApplying, "waits until the container has run with it for a moment")
 		if c.told("effective") || c.last.RequeueAfter != 2*time.Second {
@@ -476,7 +476,7 @@ func TestARaiseInDoubtIsNotToldAsDone(t *testing.T) {
 	for name, evict := range map[string]bool{"it dies, and may be replaced": true, "it dies, and stays": false} {
 		t.Run(name, func(t *testing.T) {
 			c := doubted(evict)
-			c.app(0).DoubtedUntil, c.app(0).Effective = time.Time{}, small.Limit
+			c.app(0).RevertibleUntil, c.app(0).Effective = time.Time{}, small.Limit
 			c.dies(0, 0)
 			began := c.in.Now
 			c.reconcile()
@@ -795,7 +795,7 @@ func TestDecreaseNeverIsForEachPod(t *testing.T) {
 // pod. Sent again, it would restart what must not be.
 func TestARaiseThatOnlyARestartWouldMakeEffectiveEnds(t *testing.T) {
 	for name, edit := range map[string]func(*Pod){
-		"a protected pod": func(p *Pod) { p.Undisturbed = `karpenter.sh/do-not-disrupt: "true"` },
+		"a protected pod": func(p *Pod) { p.DoNotDisrupt = `karpenter.sh/do-not-disrupt: "true"` },
 		"a Job's run":     func(p *Pod) { p.Completes = true },
 	} {
 		c := newCluster(t, 2, small)

@@ -156,9 +156,9 @@ func (d *decider) notPermitted(ch *change) Verdict {
 	switch interrupts := ch.interrupts(); {
 	case ch.evict && d.Policy.NoEvict != "":
 		return Verdict{v1alpha1.ReasonWaitingForNewPods, d.Policy.NoEvict}
-	case interrupts && ch.pod.Undisturbed != "":
+	case interrupts && ch.pod.DoNotDisrupt != "":
 		return refuse(v1alpha1.ReasonWaitingForNewPods,
-			"its annotation %s forbids disrupting it: memfit does not restart or evict it", ch.pod.Undisturbed)
+			"its annotation %s forbids disrupting it: memfit does not restart or evict it", ch.pod.DoNotDisrupt)
 	case !ch.pod.Completes, !interrupts && ch.kind&lowerings == 0:
 		return Verdict{}
 	case ch.kind == restartPod:
@@ -173,7 +173,7 @@ func (d *decider) notPermitted(ch *change) Verdict {
 }
 
 func (in *Input) mayEvict(pod *Pod) bool {
-	return in.Policy.Evict && in.Policy.NoEvict == "" && !pod.Completes && pod.Undisturbed == ""
+	return in.Policy.Evict && in.Policy.NoEvict == "" && !pod.Completes && pod.DoNotDisrupt == ""
 }
 
 // refusedInPlace refuses to resize a container for a while after the API server or the kubelet refused the same size,
@@ -259,7 +259,7 @@ func (d *decider) conflict(ch *change) Verdict {
 // reversal of memfit's own raise need no evidence.
 func (d *decider) noEvidence(ch *change) Verdict {
 	r, lowers := &ch.Recommendation, ch.kind&lowerings != 0
-	unseen := d.Unseen[ch.c.Name]
+	unseen := d.Unmeasured[ch.c.Name]
 	switch {
 	case unseen != "" && (lowers || ch.lowersRequest()) && !ch.bound && !d.returnsLoan(ch):
 		return Verdict{v1alpha1.ReasonNotEnoughEvidence, unseen + ", and nothing is lowered until it is read again"}
@@ -443,7 +443,7 @@ func (d *decider) inPod(ch *change) (memory.Size, Verdict) {
 		return ch.to, Verdict{}
 	}
 	with := func(limit memory.Bytes) memory.Size { return ch.withLess(limit, ch.to.Request) }
-	most, why := constraints.Most(ch.from.Limit, ch.to.Limit, func(limit memory.Bytes) string {
+	most, why := constraints.HighestAccepted(ch.from.Limit, ch.to.Limit, func(limit memory.Bytes) string {
 		return d.inadmissible(ch, with(limit))
 	})
 	if why == "" || d.inadmissible(ch, with(most)) != "" {
@@ -534,7 +534,7 @@ func (d *decider) exceedsQuota(ch *change) Verdict {
 			return Verdict{}
 		}
 		return refuse(v1alpha1.ReasonResourceQuota, "%s more %s.memory for %s, but quota %s leaves %s", need, what,
-			format.Count(int64(replicas), "replica"), ch.Quota.Name, constraints.Left(left))
+			format.Count(int64(replicas), "replica"), ch.Quota.Name, constraints.FormatUnused(left))
 	}
 	return cmp.Or(over("limits", from.Limit, ch.to.Limit, left.Limit),
 		over("requests", from.Request, ch.to.Request, left.Request))

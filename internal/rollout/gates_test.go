@@ -291,7 +291,7 @@ func TestARollBackWaitsForNoEvidenceAndNoCoolDown(t *testing.T) {
 // gate names, and a raise in place waits for no other pod.
 func TestEachKindOfChangeMeetsItsGates(t *testing.T) {
 	bare := func(g *gated) { g.d.Policy.NoEvict = "no controller" }
-	protected := func(g *gated) { g.pod.Undisturbed = `karpenter.sh/do-not-disrupt: "true"` }
+	protected := func(g *gated) { g.pod.DoNotDisrupt = `karpenter.sh/do-not-disrupt: "true"` }
 	restarts := func(g *gated) { g.c.RestartsOnResize = true; protected(g) }
 	shut := func(g *gated) { g.d.Policy.Windows = nightly(t) }
 	for name, tc := range map[string]struct {
@@ -394,7 +394,7 @@ func TestRestartsForMemoryMeetTheirGates(t *testing.T) {
 		"paused":                    {edit: func(in *Input) { in.Paused = "memfit.dev/pause" }, want: "paused by memfit.dev"},
 		"no controller":             {edit: func(in *Input) { in.Policy.NoEvict = "a bare pod" }, want: "a bare pod"},
 		"its owner forbids it": {
-			edit: func(in *Input) { in.Pods[0].Undisturbed = `karpenter.sh/do-not-disrupt: "true"` },
+			edit: func(in *Input) { in.Pods[0].DoNotDisrupt = `karpenter.sh/do-not-disrupt: "true"` },
 			want: `its annotation karpenter.sh/do-not-disrupt: "true" forbids disrupting it`,
 		},
 		"a Job":               {edit: func(in *Input) { in.Pods[0].Completes = true }, want: "lose its work"},
@@ -456,11 +456,11 @@ func TestRestartsForMemoryMeetTheirGates(t *testing.T) {
 			c.in.Policy.RestartsPerDay = 3
 			tc.edit(&c.in)
 			got := Decide(c.in)
-			if (len(got.Actions) == 1) != (tc.want == "") || !strings.Contains(got.RestartHeld, tc.want) ||
-				(got.RestartHeld == "") != (tc.want == "") {
-				t.Errorf("held %q and %+v, want %q", got.RestartHeld, got.Actions, tc.want)
+			if (len(got.Actions) == 1) != (tc.want == "") || !strings.Contains(got.RestartBlocked, tc.want) ||
+				(got.RestartBlocked == "") != (tc.want == "") {
+				t.Errorf("held %q and %+v, want %q", got.RestartBlocked, got.Actions, tc.want)
 			}
-			if got.RestartHeld != "" && got.RequeueAfter == 0 {
+			if got.RestartBlocked != "" && got.RequeueAfter == 0 {
 				t.Error("nothing says when to decide again")
 			}
 		})
@@ -512,10 +512,10 @@ func TestAGuessIsTakenBackWithoutADayOfEvidence(t *testing.T) {
 func TestAnEvictionOfAnEarlierModeIsRemoved(t *testing.T) {
 	for _, phase := range []Phase{Evicting, Resizing} {
 		pod := &Pod{Name: "web-1", UID: "uid-1", Containers: []Container{{
-			Name: "app", Owner: big, Owed: big.Limit, Spec: small, Actual: small,
+			Name: "app", Owner: big, RestoreLimit: big.Limit, Spec: small, Actual: small,
 		}}}
 		d := decider{Input: Input{Now: start, Policy: ownersDefaults()}, pods: map[types.UID]*Pod{"uid-1": pod}}
-		d.Policy.OnlyWatch = true
+		d.Policy.KeepRunningPods = true
 		back := memory.Size{Limit: big.Limit, Request: small.Request}
 		st := Step{Pod: "web-1", UID: "uid-1", Phase: phase, From: sizes(small), To: sizes(back)}
 		if got, want := d.outdated(st), phase == Evicting; got != want {
@@ -548,7 +548,7 @@ func TestARollbackWaitsForNoOtherController(t *testing.T) {
 		"pods that were created so": {
 			edit: func(c *cluster) {
 				for i := range c.in.Pods {
-					c.app(i).Owed = 0
+					c.app(i).RestoreLimit = 0
 				}
 			},
 			want: "256Mi 256Mi 256Mi", size: size(small.Request, big.Limit),
@@ -556,7 +556,7 @@ func TestARollbackWaitsForNoOtherController(t *testing.T) {
 		"the first was created with another size": {
 			edit: func(c *cluster) {
 				other := size(90*mib, 120*mib)
-				c.app(0).Spec, c.app(0).Actual, c.app(0).Owed = other, other, 0
+				c.app(0).Spec, c.app(0).Actual, c.app(0).RestoreLimit = other, other, 0
 			},
 			want: "120Mi 256Mi 256Mi", size: size(90*mib, 120*mib),
 		},
@@ -569,7 +569,7 @@ func TestARollbackWaitsForNoOtherController(t *testing.T) {
 			c := newCluster(t, 3, big)
 			c.lowersAll()
 			for i := range c.in.Pods {
-				c.app(i).Owner, c.app(i).Owed = big, big.Limit
+				c.app(i).Owner, c.app(i).RestoreLimit = big, big.Limit
 			}
 			if tc.edit != nil {
 				tc.edit(c)
@@ -610,7 +610,7 @@ func TestInPlaceOfNoLimitAPodGetsWhatIsRecommended(t *testing.T) {
 		"more than a kill is for": {has: 300 * mib, urgent: true, want: 300 * mib},
 	} {
 		c := newCluster(t, 1, size(50*mib, tc.has))
-		c.in.Policy.OnlyWatch = true
+		c.in.Policy.KeepRunningPods = true
 		c.app(0).Owner = size(50*mib, NoLimit)
 		c.written.Reverts = []Revert{{
 			Container: "app", At: start, Tried: size(0, 100*mib), Restored: size(0, NoLimit),

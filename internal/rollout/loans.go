@@ -22,11 +22,11 @@ import (
 // loan as failed. A resize takes a tenth of a second, and a raise after a kill waits for the loan.
 const loanTimeout = time.Minute
 
-// Lend stores a loan, which the caller sends next. It ends a change of the same container, and an eviction of its pod.
-// budget: the loan counts against the change budget.
-func (s *State) Lend(l rescue.Loan, why string, budget bool) {
+// AddLoan stores a loan, which the caller sends next. It ends a change of the same container, and an eviction of its
+// pod. budget: the loan counts against the change budget.
+func (s *State) AddLoan(l rescue.Loan, why string, budget bool) {
 	l.At = l.At.UTC()
-	l.Above, l.Read = l.At, l.At
+	l.LastHigh, l.Read = l.At, l.At
 	s.dropRestart(l.UID)
 	s.replace(l.UID, map[string]memory.Size{l.Container: {}, WholePod: {}})
 	s.Steps = slices.DeleteFunc(s.Steps, func(st Step) bool { return st.UID == l.UID && st.evicts() })
@@ -39,8 +39,8 @@ func (s *State) Lend(l rescue.Loan, why string, budget bool) {
 	}
 }
 
-// NotLent removes a loan that the API server refused, and its use of the budget.
-func (s *State) NotLent(uid types.UID, container string, sequence int64) {
+// RemoveLoan removes a loan that the API server refused, and its use of the budget.
+func (s *State) RemoveLoan(uid types.UID, container string, sequence int64) {
 	s.Loans = slices.DeleteFunc(slices.Clone(s.Loans), func(l rescue.Loan) bool {
 		undone := l.Of(uid, container) && l.Sequence == sequence
 		if undone {
@@ -57,8 +57,8 @@ func (s *State) forgetLoanChange(l *rescue.Loan) {
 	})
 }
 
-// Lent returns the size of a container before its loans, and with them; false: no loans.
-func (s *State) Lent(uid types.UID, container string) (from, to memory.Size, on bool) {
+// LoanSizes returns the size of a container before its loans, and with them; false: no loans.
+func (s *State) LoanSizes(uid types.UID, container string) (from, to memory.Size, on bool) {
 	for l := range s.current(uid, container) {
 		if !on {
 			from = l.From
@@ -84,8 +84,9 @@ func (s *State) hasLoan(pod types.UID) bool {
 	return slices.ContainsFunc(s.Loans, func(l rescue.Loan) bool { return l.UID == pod && l.Returned.IsZero() })
 }
 
-// UsedUp returns the limit of a killed container without its loans; 0: it was not killed at the limit with them.
-func (s *State) UsedUp(k *memory.OOMKill) memory.Bytes {
+// LimitWithoutLoan returns the limit of a killed container without its loans; 0: it was not killed at the limit with
+// them.
+func (s *State) LimitWithoutLoan(k *memory.OOMKill) memory.Bytes {
 	var own, lent memory.Bytes
 	for l := range s.current(k.Container.UID, k.Container.Container) {
 		own, lent = max(cmp.Or(own, l.From.Limit), l.Enough), max(lent, l.To.Limit)
@@ -98,7 +99,7 @@ func (s *State) UsedUp(k *memory.OOMKill) memory.Bytes {
 
 // endedLoan returns the size of a container before its loans; false: not all of them have ended, or there are none.
 func (s *State) endedLoan(uid types.UID, container string) (from memory.Size, over bool) {
-	from, _, over = s.Lent(uid, container)
+	from, _, over = s.LoanSizes(uid, container)
 	for l := range s.current(uid, container) {
 		over = over && !l.Ended.IsZero()
 	}
@@ -154,7 +155,7 @@ func (o *observation) followLoan(l *rescue.Loan) bool {
 	if pod != nil {
 		c, found = pod.container(l.Container)
 	}
-	base, top, _ := o.state.Lent(l.UID, l.Container)
+	base, top, _ := o.state.LoanSizes(l.UID, l.Container)
 	l.Seen = l.Seen || found && c.Spec.Limit >= l.To.Limit
 	switch {
 	case pod == nil && !o.Elsewhere[l.UID], pod != nil && pod.Terminating:
@@ -182,11 +183,11 @@ func (o *observation) followLoan(l *rescue.Loan) bool {
 		return true
 	}
 	lowered := c.Spec.Limit <= base.Limit || l.Enough > base.Limit && c.Spec.Limit < top.Limit
-	switch over := l.Taken || !l.Ended.IsZero() && lowered; {
+	switch over := l.Superseded || !l.Ended.IsZero() && lowered; {
 	case over && l.Failed:
 		l.Returned = toSeconds(o.Now) // the failure was reported
 	case over:
-		o.endLoan(l, l.Taken)
+		o.endLoan(l, l.Superseded)
 	default:
 		o.watchLoan(l, &c, base)
 	}
@@ -248,7 +249,7 @@ func (d *decider) endSupersededLoans() {
 		size := memory.Size{Request: l.To.Request, Limit: desired.Recommendation.Size.Limit}
 		if l.Enough = 0; size.Limit > l.From.Limit {
 			l.Enough = size.Limit
-			l.Taken = l.Taken || size.Limit >= l.To.Limit || !recommend.Differs(l.To, size, desired.Policy)
+			l.Superseded = l.Superseded || size.Limit >= l.To.Limit || !recommend.Differs(l.To, size, desired.Policy)
 		}
 	}
 }
@@ -278,7 +279,7 @@ func (o *observation) reportLoan(l *rescue.Loan, kind FindingKind, what, why str
 // that loans can be returned.
 func (d *decider) withoutLoans(pod *Pod, c Container) memory.Size {
 	size := pod.effectiveSize(c)
-	if from, _, on := d.State.Lent(pod.UID, c.Name); on {
+	if from, _, on := d.State.LoanSizes(pod.UID, c.Name); on {
 		size = memory.Size{Request: min(size.Request, from.Request), Limit: min(size.Limit, from.Limit)}
 	}
 	return size
@@ -296,7 +297,7 @@ func (d *decider) keepLoans(pod *Pod, c Container, to memory.Size) memory.Size {
 	if from, over := d.State.endedLoan(pod.UID, c.Name); over {
 		return to.Max(from)
 	}
-	if from, lent, on := d.State.Lent(pod.UID, c.Name); on && c.Spec.Limit > from.Limit {
+	if from, lent, on := d.State.LoanSizes(pod.UID, c.Name); on && c.Spec.Limit > from.Limit {
 		return to.Max(memory.Size{Request: min(lent.Request, c.Spec.Request), Limit: min(lent.Limit, c.Spec.Limit)})
 	}
 	return to

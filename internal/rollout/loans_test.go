@@ -24,7 +24,7 @@ func (c *cluster) lends(to memory.Bytes, sent bool) {
 	pod := &c.in.Pods[0]
 	app := &pod.Containers[0]
 	size := memory.Size{Request: app.Spec.Request, Limit: to}
-	state.Lend(rescue.Loan{
+	state.AddLoan(rescue.Loan{
 		Pod: pod.Name, UID: pod.UID, Node: "node-1", Container: "app", From: app.Spec, To: size, At: c.in.Now, Sequence: 1,
 	}, "it grew", true)
 	c.store(&state)
@@ -49,7 +49,7 @@ func TestALoanForgetsNoRestartThatWasSent(t *testing.T) {
 			Restart: &Step{Pod: "web-1", UID: "uid-1", At: at, Phase: phase},
 			Spent:   []Spent{{At: at, UID: "uid-1", Pods: 1}},
 		}
-		state.Lend(rescue.Loan{Pod: "web-1", UID: "uid-1", Container: "app", At: at.Add(time.Second)}, "it grew", false)
+		state.AddLoan(rescue.Loan{Pod: "web-1", UID: "uid-1", Container: "app", At: at.Add(time.Second)}, "it grew", false)
 		if got := state.Restart != nil; got != kept || got != (len(state.Spent) > 0) {
 			t.Errorf("%s: the restart is %+v, spent is %+v", phase, state.Restart, state.Spent)
 		}
@@ -107,7 +107,7 @@ func TestALoanGoesBackToWhatIsRecommended(t *testing.T) {
 			c.reconcile()
 		}
 		c.expectLimits(want)
-		if l := c.state().Loans[0]; l.Returned.IsZero() != (want == "512Mi") || l.Taken {
+		if l := c.state().Loans[0]; l.Returned.IsZero() != (want == "512Mi") || l.Superseded {
 			t.Errorf("%s in use: %+v", demand, l)
 		}
 		if c.told("demand stayed below 256Mi for") != (want == "256Mi") {
@@ -130,13 +130,13 @@ func TestALoanIsNotTakenOverByWhatOthersGet(t *testing.T) {
 		c.uses(0, 400*mib)
 		c.reconcile()
 	}
-	if l := c.state().Loans[0]; l.Taken || !l.Returned.IsZero() || l.Enough != 0 {
+	if l := c.state().Loans[0]; l.Superseded || !l.Returned.IsZero() || l.Enough != 0 {
 		t.Errorf("the loan of a pod that is to have 128Mi is %+v", l)
 	}
 	c.app(0).Outdated = false
 	c.passes(time.Minute)
 	c.reconcile()
-	if l := c.state().Loans[0]; !l.Taken {
+	if l := c.state().Loans[0]; !l.Superseded {
 		t.Errorf("all pods are to have 512Mi, and the loan is %+v", l)
 	}
 }
@@ -379,7 +379,7 @@ func TestALoanIsReturnedWhenNoOtherPodIsWatched(t *testing.T) {
 	}
 	c.expectLimits("512Mi 100Mi 100Mi")
 	s := c.state()
-	s.Loans[0].Ended, s.Loans[0].Above = c.in.Now, c.in.Now.Add(-rescue.Hold)
+	s.Loans[0].Ended, s.Loans[0].LastHigh = c.in.Now, c.in.Now.Add(-rescue.Hold)
 	c.store(&s)
 	c.reconcile()
 	if _, watched := c.written.step(c.in.Pods[2].UID); !watched {
@@ -648,7 +648,7 @@ func TestNoLoanIsForgottenWhileItLasts(t *testing.T) {
 	var state State
 	pod := func(i int) types.UID { return types.UID(fmt.Sprintf("uid-%d", i)) }
 	for i := range rescue.MaxWorkloadLoans + 1 {
-		state.Lend(rescue.Loan{
+		state.AddLoan(rescue.Loan{
 			Pod: string(pod(i)), UID: pod(i), Container: "app", From: lendable,
 			To: memory.Size{Request: lendable.Request, Limit: 256 * mib}, At: time.Unix(0, 0), Sequence: int64(i),
 		}, "it grew", true)
@@ -662,7 +662,7 @@ func TestNoLoanIsForgottenWhileItLasts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range rescue.MaxWorkloadLoans + 1 {
-		if _, _, on := read.Lent(pod(i), "app"); !on {
+		if _, _, on := read.LoanSizes(pod(i), "app"); !on {
 			t.Errorf("the loan of pod %d is forgotten", i)
 		}
 	}

@@ -100,11 +100,11 @@ func (s *State) unproven(c Container) (Lowering, bool) {
 // reversesRaise reports whether a change only reverses memfit's own raise: a loan that ended, or too high a guess.
 func (d *decider) reversesRaise(ch *change) bool {
 	return ch.kind&lowerings != 0 && (d.returnsLoan(ch) ||
-		d.State.TakesBack(ch.c.Key(), ch.Recommendation.Guess, ch.c.Owner.Limit, ch.to.Limit))
+		d.State.ReversesGuess(ch.c.Key(), ch.Recommendation.Guess, ch.c.Owner.Limit, ch.to.Limit))
 }
 
-// TakesBack reports whether a lower limit reverses a guess: each guess once, and not below the owner's limit.
-func (s *State) TakesBack(of Key, guess *recommend.Raise, owner, limit memory.Bytes) bool {
+// ReversesGuess reports whether a lower limit reverses a guess: each guess once, and not below the owner's limit.
+func (s *State) ReversesGuess(of Key, guess *recommend.Raise, owner, limit memory.Bytes) bool {
 	return guess != nil && limit >= max(guess.From, owner) && !slices.ContainsFunc(s.Lowerings, func(l Lowering) bool {
 		return l.of(of.Container, of.Program) && l.At.After(guess.At) && l.least() > limit
 	})
@@ -180,7 +180,7 @@ func (o *observation) recordCreated() {
 	for i := range o.Pods {
 		pod := &o.Pods[i]
 		for _, c := range pod.Containers {
-			willRaise := c.Changed && !o.Policy.OnlyWatch
+			willRaise := c.ImageChanged && !o.Policy.KeepRunningPods
 			if c.Done || willRaise || !o.state.unexplained(pod, c) || c.Actual.Limit != c.Spec.Limit ||
 				c.Spec.Limit == c.Owner.Limit {
 				continue
@@ -196,12 +196,12 @@ func (o *observation) recordCreated() {
 }
 
 // originalSize returns the size that the container would have if memfit had not lowered its limit.
-func (c *Container) originalSize() memory.Size { return c.Owner.Max(memory.Size{Limit: c.Before}) }
+func (c *Container) originalSize() memory.Size { return c.Owner.Max(memory.Size{Limit: c.PreviousMax}) }
 
 // sizedForAnother reports whether a container got its unproven lower limit for another program, before its image was
 // changed in the running pod.
 func (d *decider) sizedForAnother(pod *Pod, c Container) bool {
-	return c.Changed && c.originalSize().Limit < NoLimit && d.State.Proven(c.Name, c.Program).Limit == 0 &&
+	return c.ImageChanged && c.originalSize().Limit < NoLimit && d.State.Proven(c.Name, c.Program).Limit == 0 &&
 		d.State.unexplained(pod, c)
 }
 

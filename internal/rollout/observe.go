@@ -153,8 +153,9 @@ func (o *observation) followResize(st *Step, pod *Pod) (done, passed bool) {
 		o.giveUp(st, v1alpha1.ReasonInfeasible, "the node cannot hold it: "+r.Message)
 	case r.Failed && waited >= resizeTimeout:
 		o.giveUp(st, v1alpha1.ReasonResizeFailed, "the kubelet has failed to resize it since "+since+": "+r.Message)
-	case r.Deferred && waited >= resizeTimeout && (o.Policy.OnlyWatch || pod.restartsFor(st) || // such a pod is disrupted
-		o.mayEvict(pod) && !pod.has(limits(st.To), actual)):
+	case r.Deferred && waited >= resizeTimeout &&
+		(o.Policy.KeepRunningPods || pod.restartsFor(st) || // such a pod is disrupted
+			o.mayEvict(pod) && !pod.has(limits(st.To), actual)):
 		o.giveUp(st, v1alpha1.ReasonDeferred, "the node has had too little free memory since "+since+": "+r.Message)
 	case r.Deferred:
 	case o.giveUpUnreached(st, pod):
@@ -197,7 +198,7 @@ func (o *observation) watch(st *Step, pod *Pod) (done, passed bool) {
 // unseen describes a running container without readings whose limit a step lowers; empty: there is none.
 func (in *Input) unseen(st *Step) string {
 	for _, name := range lowered(st.From, st.To) {
-		if why := in.Unseen[name]; why != "" {
+		if why := in.Unmeasured[name]; why != "" {
 			return why
 		}
 	}
@@ -303,7 +304,7 @@ func (o *observation) refuseUnsized(st *Step) {
 func (o *observation) killedWith(pod *Pod, sizes map[string]memory.Size) bool {
 	return slices.ContainsFunc(o.kills, func(k memory.OOMKill) bool {
 		size, found := sizes[k.Container.Container]
-		return found && k.Container.UID == pod.UID && k.Kind != memory.OOMStall && k.Asked == 0 && k.Limit >= size.Limit
+		return found && k.Container.UID == pod.UID && k.Kind != memory.OOMStall && k.Requested == 0 && k.Limit >= size.Limit
 	})
 }
 

@@ -20,11 +20,11 @@ type Candidate struct {
 	Why            string
 	Measured       time.Time // when the pod's use was read
 	WorkingSetOnly bool      // the reading includes page cache
-	Held           Held
+	Cause          RestartDemand
 }
 
-// Held is the demand of the container for which a pod is restarted.
-type Held struct {
+// RestartDemand is the demand of the container for which a pod is restarted.
+type RestartDemand struct {
 	Container string       `json:"container"`
 	Demand    memory.Bytes `json:"demand"`
 }
@@ -34,10 +34,10 @@ const maxRestarts = 100
 
 // PastRestart is a pod that was evicted to restart it.
 type PastRestart struct {
-	Pod  string    `json:"pod"`
-	UID  types.UID `json:"uid"`
-	At   time.Time `json:"at"`
-	Held Held      `json:"held,omitzero"`
+	Pod   string        `json:"pod"`
+	UID   types.UID     `json:"uid"`
+	At    time.Time     `json:"at"`
+	Cause RestartDemand `json:"held,omitzero"`
 }
 
 // restartsOf returns the restarts within a period, such as the last day.
@@ -56,7 +56,7 @@ func (s *State) evicted(uid types.UID) {
 	st := *s.Restart
 	st.Phase = AwaitingSuccessor
 	s.Restart = &st
-	past := PastRestart{Pod: st.Pod, UID: st.UID, At: st.At, Held: st.Held}
+	past := PastRestart{Pod: st.Pod, UID: st.UID, At: st.At, Cause: st.Held}
 	s.PastRestarts = newest(append(slices.Clip(s.PastRestarts), past), maxRestarts)
 }
 
@@ -114,7 +114,7 @@ func (d *decider) decideRestart() {
 	}
 	d.spend(ch.pod.cost(nil, true))
 	d.State.Restart = &Step{
-		Pod: c.Pod, UID: c.UID, At: toSeconds(d.Now), Phase: Evicting, Present: presentOf(d.Pods), Why: c.Why, Held: c.Held,
+		Pod: c.Pod, UID: c.UID, At: toSeconds(d.Now), Phase: Evicting, Present: presentOf(d.Pods), Why: c.Why, Held: c.Cause,
 	}
 	d.actions = append(d.actions, Action{Pod: c.Pod, UID: c.UID, Evict: true, Restart: true, Why: c.Why})
 }

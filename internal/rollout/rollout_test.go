@@ -1065,7 +1065,7 @@ func TestAContainerThatRunsGetsNoFirstLimit(t *testing.T) {
 func createsFirstLimit(t *testing.T) *cluster {
 	t.Helper()
 	c := newCluster(t, 2, size(50*mib, 0))
-	c.in.Policy.OnlyWatch = true
+	c.in.Policy.KeepRunningPods = true
 	c.passes(time.Hour)
 	c.in.Pods = append(c.in.Pods, c.pod(small))
 	for i := range c.in.Pods {

@@ -67,11 +67,11 @@ type Step struct {
 	// Served is true if the pod was ready when its change began.
 	Served bool `json:"served,omitempty"`
 
-	Phase   Phase   `json:"phase"`
-	Request request `json:"request,omitzero"` // in Resizing and Deferred
-	Present present `json:"present,omitzero"` // in Evicting and AwaitingSuccessor: pods that cannot be the successor
-	Watch   watch   `json:"watch,omitzero"`   // in Watching
-	Held    Held    `json:"held,omitzero"`    // of a restart
+	Phase   Phase         `json:"phase"`
+	Request request       `json:"request,omitzero"` // in Resizing and Deferred
+	Present present       `json:"present,omitzero"` // in Evicting and AwaitingSuccessor: pods that cannot be the successor
+	Watch   watch         `json:"watch,omitzero"`   // in Watching
+	Held    RestartDemand `json:"held,omitzero"`    // of a restart
 }
 
 // request is the last sent resize. An ineffective resize is sent again with a slightly different limit.

@@ -28,20 +28,20 @@ type Pod struct {
 	// Completes is true if the pod runs to completion, as a Job's pod. It may lose its work by a lower limit, a restart or
 	// an eviction.
 	Completes bool
-	// Undisturbed is the annotation by which the owner forbids restarts and evictions; empty: none.
-	Undisturbed string
-	NodeSize    memory.Bytes // the allocatable memory of the pod's node; 0: unknown
-	Resize      Resize
-	Writer      string      // the field manager of the last resize, quoted; empty: memfit, or not resized
-	WrittenAt   time.Time   // when Writer resized the pod
-	Containers  []Container // the containers that memfit sizes
-	Whole       *Whole      // the pod-level size; nil: none
+	// DoNotDisrupt is the annotation by which the owner forbids restarts and evictions; empty: none.
+	DoNotDisrupt string
+	NodeSize     memory.Bytes // the allocatable memory of the pod's node; 0: unknown
+	Resize       Resize
+	Writer       string      // the field manager of the last resize, quoted; empty: memfit, or not resized
+	WrittenAt    time.Time   // when Writer resized the pod
+	Containers   []Container // the containers that memfit sizes
+	Whole        *Whole      // the pod-level size; nil: none
 	// Inadmissible returns why LimitRanges would refuse the pod if these containers had these sizes; empty: they allow it.
 	// Nil: no LimitRanges.
 	Inadmissible func(sizes map[string]memory.Size) string
-	// Given returns the sizes that the webhook would set on a successor of the pod instead of sizes, because no node has
-	// memory for the requests, and the reason. Nil: the webhook would set sizes.
-	Given func(sizes map[string]memory.Size) (given map[string]memory.Size, why string)
+	// WebhookSizes returns the sizes that the webhook would set on a successor of the pod instead of sizes, because no
+	// node has memory for the requests, and the reason. Nil: the webhook would set sizes.
+	WebhookSizes func(sizes map[string]memory.Size) (given map[string]memory.Size, why string)
 }
 
 // Resize holds the pod's conditions PodResizePending and PodResizeInProgress.
@@ -59,29 +59,30 @@ type Container struct {
 	Program string // empty: unknown
 	// Owner is the size in the owner's template, [NoLimit] without a limit; zero: unknown.
 	Owner memory.Size
-	// Owed is the limit at creation, at most the owner's, if memfit has resized the container since; 0: not resized.
-	Owed memory.Bytes
+	// RestoreLimit is the limit at creation, at most the owner's, if memfit has resized the container since; 0: not
+	// resized.
+	RestoreLimit memory.Bytes
 	// OwnerUntil is the time before which nothing is lowered below Owner, after an edit by the owner; zero: none.
 	OwnerUntil time.Time
 	// Outdated is true if the owner has set other sizes for the program since the pod was created.
 	Outdated bool
-	// Changed is true if the image was changed in the running pod, whose size was meant for another program.
-	Changed bool
-	// Before is the highest limit that pods of the program had when the pod was created; 0: unknown.
-	Before memory.Bytes
-	Spec   memory.Size // in the pod's spec
-	Actual memory.Size // in the pod's status
+	// ImageChanged is true if the image was changed in the running pod, whose size was meant for another program.
+	ImageChanged bool
+	// PreviousMax is the highest limit that pods of the program had when the pod was created; 0: unknown.
+	PreviousMax memory.Bytes
+	Spec        memory.Size // in the pod's spec
+	Actual      memory.Size // in the pod's status
 	// Effective is the limit that is proven to be effective if Actual is higher; 0: Actual is effective.
 	Effective memory.Bytes
-	// DoubtedUntil is the time until which the end of the running instance may prove a raise ineffective; zero: none.
-	DoubtedUntil time.Time
-	Restarts     int32
-	Started      time.Time // of the running instance; zero: none runs
-	// Brief is true if the last instance ended within moments of its start, and none has run for longer since.
-	Brief     bool
-	Done      bool // the container has ended and will not run again (an init container)
-	Ready     bool // the container is ready; the pod may not be
-	EndedWell bool // the last instance ended with exit code 0
+	// RevertibleUntil is the time until which the end of the running instance may prove a raise ineffective; zero: none.
+	RevertibleUntil time.Time
+	Restarts        int32
+	Started         time.Time // of the running instance; zero: none runs
+	// EndedEarly is true if the last instance ended within moments of its start, and none has run for longer since.
+	EndedEarly bool
+	Done       bool // the container has ended and will not run again (an init container)
+	Ready      bool // the container is ready; the pod may not be
+	EndedWell  bool // the last instance ended with exit code 0
 
 	Demand         memory.Bytes // the unreclaimable memory in use; 0: not measured
 	Usage          memory.Bytes // all memory that counts against the limit; 0: not measured
@@ -135,10 +136,10 @@ func (k *Key) UnmarshalText(text []byte) error {
 // Policy is the policy of the owner's profile for running pods.
 type Policy struct {
 	Evict bool // pods that cannot be resized in place are evicted (sizing.mode: InPlaceOrEvict)
-	// OnlyWatch is true if running pods keep their size (sizing.mode: OnCreate or Recommend), except that lowered limits
-	// are restored ([Container.Owed]). New pods may get another size, and are watched.
-	OnlyWatch     bool
-	OnlyRecommend bool // new pods keep their size as well (sizing.mode: Recommend)
+	// KeepRunningPods is true if running pods keep their size (sizing.mode: OnCreate or Recommend), except that lowered
+	// limits are restored ([Container.RestoreLimit]). New pods may get another size, and are watched.
+	KeepRunningPods bool
+	OnlyRecommend   bool // new pods keep their size as well (sizing.mode: Recommend)
 	// NoEvict is why pods are not evicted although Evict is set ("no controller recreates this pod"); empty: evicted.
 	NoEvict        string
 	OnEachNode     bool  // there is one pod on each node, and its successor runs on the same node
@@ -171,9 +172,9 @@ type Input struct {
 	Conflict string // another object that sizes this workload's memory (a VPA, an HPA on memory); empty: none
 	Pods     []Pod  // the workload's pods that follow its profile and have not ended
 	Waiting  []Waiting
-	// Unseen has a sentence for each container, by name, that some running pod has no readings of. Its limit and request
-	// are not lowered, and a lower limit does not count as proven.
-	Unseen      map[string]string
+	// Unmeasured has a sentence for each container, by name, that some running pod has no readings of. Its limit and
+	// request are not lowered, and a lower limit does not count as proven.
+	Unmeasured  map[string]string
 	Desired     map[Key]Desired
 	Succeeded   map[types.UID]bool // pods that ran to completion
 	Elsewhere   map[types.UID]bool // running pods that follow another profile, or none
@@ -200,11 +201,11 @@ type Action struct {
 // Transition is the result of [Decide].
 type Transition struct {
 	// State must be stored before Actions are carried out.
-	State       State
-	Actions     []Action
-	RestartHeld string // why Input.Restart is not evicted now; empty: evicted, or nil
-	TakesBack   bool   // memfit still has to undo changes of its own, in any mode
-	UpToDate    bool   // every pod has the recommended size
+	State          State
+	Actions        []Action
+	RestartBlocked string // why Input.Restart is not evicted now; empty: evicted, or nil
+	RollsBack      bool   // memfit still has to undo changes of its own, in any mode
+	UpToDate       bool   // every pod has the recommended size
 	// Reason and Message are for the condition Applied.
 	Reason, Message string
 	// RequeueAfter is the time after which Decide may return another result for the same input; 0: never.

@@ -17,15 +17,15 @@ import (
 
 // Waiting is a pending pod for whose requests no node has memory, because memfit raised them.
 type Waiting struct {
-	Name        string
-	UID         types.UID
-	Since       time.Time
-	Scheduler   string                 // the scheduler's message
-	From        map[string]memory.Size // the current sizes of the containers with a raised request
-	To          map[string]memory.Size // these sizes with the requests of the template
-	Stays       bool                   // a resize cannot restore the requests
-	Completes   bool                   // as in [Pod]
-	Undisturbed string                 // as in [Pod]
+	Name         string
+	UID          types.UID
+	Since        time.Time
+	Scheduler    string                 // the scheduler's message
+	From         map[string]memory.Size // the current sizes of the containers with a raised request
+	To           map[string]memory.Size // these sizes with the requests of the template
+	NotResizable bool                   // a resize cannot restore the requests
+	Completes    bool                   // as in [Pod]
+	DoNotDisrupt string                 // as in [Pod]
 }
 
 // restoreRequests restores the template's requests in waiting pods: in place or, if that is impossible and the mode
@@ -49,12 +49,12 @@ func (d *decider) restoreRequests() {
 func (d *decider) evicts(w *Waiting) (evict bool, refused Verdict) {
 	r, found := d.State.refusal(w.UID)
 	switch refused = (Verdict{r.Reason, r.Why}); {
-	case !found && !w.Stays:
+	case !found && !w.NotResizable:
 		return false, Verdict{}
 	case !found:
 		refused = Verdict{v1alpha1.ReasonUnschedulable, "a resize cannot remove a request, or change that of a whole pod"}
 	}
-	pod := &Pod{UID: w.UID, Completes: w.Completes, Undisturbed: w.Undisturbed}
+	pod := &Pod{UID: w.UID, Completes: w.Completes, DoNotDisrupt: w.DoNotDisrupt}
 	ch := &change{kind: rollBackByEviction, pod: pod, evict: true}
 	if !d.Policy.Evict || d.notPermitted(ch) != (Verdict{}) {
 		return false, refused

@@ -47,7 +47,7 @@ func TestAPodThatWaitsForItsNodeKeepsNoOtherFromARestart(t *testing.T) {
 		pod := c.in.Pods[i]
 		c.in.Restart = &Candidate{Pod: pod.Name, UID: pod.UID, Why: "it climbs"}
 		if c.reconcile(); !c.told("restarted " + pod.Name) {
-			t.Errorf("pod %s is not restarted: %s", pod.Name, c.last.RestartHeld)
+			t.Errorf("pod %s is not restarted: %s", pod.Name, c.last.RestartBlocked)
 		}
 	}
 }
@@ -205,14 +205,14 @@ func TestAPodThatNoNodeTakesIsEvictedWhereThatIsAllowed(t *testing.T) {
 		"a pause":                {edit: func(in *Input) { in.Paused = "memfit.dev/pause" }, stays: true},
 		"a Job's run":            {edit: func(in *Input) { in.Waiting[0].Completes = true }, stays: true},
 		"a protected pod": {edit: func(in *Input) {
-			in.Waiting[0].Undisturbed = `karpenter.sh/do-not-disrupt: "true"`
+			in.Waiting[0].DoNotDisrupt = `karpenter.sh/do-not-disrupt: "true"`
 		}, stays: true},
 		"a bare pod": {edit: func(in *Input) { in.Policy.NoEvict = "no controller recreates this pod" }, stays: true},
 		"InPlace":    {edit: func(in *Input) { in.Policy.Evict = false }, stays: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := Input{Now: start, Policy: ownersDefaults(), Waiting: []Waiting{{
-				Name: "web-2", UID: "uid-2", Since: start.Add(-time.Hour), Stays: true,
+				Name: "web-2", UID: "uid-2", Since: start.Add(-time.Hour), NotResizable: true,
 				From: sizes(size(200*mib, 256*mib)), To: sizes(size(100*mib, 0)),
 			}}}
 			in.Policy.Evict = true
@@ -224,7 +224,7 @@ func TestAPodThatNoNodeTakesIsEvictedWhereThatIsAllowed(t *testing.T) {
 			if promised := strings.Contains(out.Message, "the pod is evicted"); promised == tc.stays {
 				t.Errorf("promised: %t: %s", promised, out.Message)
 			}
-			in.Waiting[0].Stays = false
+			in.Waiting[0].NotResizable = false
 			if out = Decide(in); len(out.Actions) != 1 || out.Actions[0].Evict {
 				t.Errorf("its request is not taken back in place: %s", out.Message)
 			}

@@ -130,7 +130,7 @@ func TestACreatedPodMayTakeAsLongToStartAsOthersDid(t *testing.T) {
 		{15 * time.Minute, 25 * time.Minute}, {0, 10 * time.Minute}, {48 * time.Hour, 70 * time.Minute},
 	} {
 		c := newCluster(t, 3, big)
-		c.in.Policy.OnlyWatch = true
+		c.in.Policy.KeepRunningPods = true
 		c.wants(small, false)
 		for i := range c.in.Pods {
 			if c.app(i).Owner = big; tc.others > 0 {
@@ -189,7 +189,7 @@ func TestALowerLimitThatWasNeverInForceIsTakenBack(t *testing.T) {
 				others(p)
 			}
 		},
-		"running pods are to keep their size": func(c *cluster) { c.in.Policy.OnlyWatch = true },
+		"running pods are to keep their size": func(c *cluster) { c.in.Policy.KeepRunningPods = true },
 		"for a while memfit only recommends":  func(c *cluster) { c.written.end(nil) },
 		"the pod is lent more, which the API server refuses": func(c *cluster) {
 			c.written.replace("uid-1", map[string]memory.Size{"app": {}})
@@ -255,7 +255,7 @@ func TestAPodProvesNothingOnceItsImageIsChanged(t *testing.T) {
 	c.reconcile()
 	c.expectLimits("100Mi 256Mi")
 	app := &c.in.Pods[0].Containers[0]
-	app.Program, app.Changed = "v2", true
+	app.Program, app.ImageChanged = "v2", true
 	c.passes(2 * c.in.Policy.Watch)
 	c.reconcile()
 	if proven := c.written.Proven("app", "v1"); proven.Limit > 0 {
@@ -269,7 +269,7 @@ func TestARaiseGivesPodsOfAChangedImageWhatIsRecommended(t *testing.T) {
 	c := newCluster(t, 3, small)
 	owner := size(200*mib, 1024*mib)
 	for i := range c.in.Pods {
-		c.app(i).Program, c.app(i).Changed, c.app(i).Owner = "v2", true, owner
+		c.app(i).Program, c.app(i).ImageChanged, c.app(i).Owner = "v2", true, owner
 	}
 	c.written.Lowerings = []Lowering{
 		{Container: "app", Program: "v2", From: owner, To: small, At: start.Add(-24 * time.Hour), Proven: true},
@@ -291,7 +291,7 @@ func createdWithLess(t *testing.T) *cluster {
 	for i := range c.in.Pods {
 		c.app(i).Owner = big
 	}
-	c.in.Policy.OnlyWatch = true
+	c.in.Policy.KeepRunningPods = true
 	c.written.Lowerings = []Lowering{{Container: "app", From: big, To: small, At: start, Proven: true}}
 	c.passes(3 * 7 * 24 * time.Hour)
 	c.wants(size(70*mib, 140*mib), false)
@@ -451,7 +451,7 @@ func TestWhatIsNotEffectiveIsTakenBackWhenRunningPodsAreToKeepTheirSize(t *testi
 		c.fills()
 		c.wants(size(1024*mib, 1024*mib), true)
 		c.reconcile()
-		c.in.Policy.OnlyWatch, c.in.Policy.OnlyRecommend, c.in.Desired = true, onlyRecommend, map[Key]Desired{}
+		c.in.Policy.KeepRunningPods, c.in.Policy.OnlyRecommend, c.in.Desired = true, onlyRecommend, map[Key]Desired{}
 		for range 7 {
 			c.passes(time.Minute)
 			c.reconcile()

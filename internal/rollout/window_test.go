@@ -173,8 +173,8 @@ func TestEvictionsAndRestartsWaitForAWindow(t *testing.T) {
 	c.wants(small, false)
 	c.in.Restart = &Candidate{Pod: "web-3", UID: "uid-3", Why: "container app climbs"}
 	c.reconcile()
-	if c.evictions() != 0 || !strings.Contains(c.last.RestartHeld, "2026-03-03T02:00:00Z") {
-		t.Errorf("evicted outside of the window: %q, %v", c.last.RestartHeld, c.log)
+	if c.evictions() != 0 || !strings.Contains(c.last.RestartBlocked, "2026-03-03T02:00:00Z") {
+		t.Errorf("evicted outside of the window: %q, %v", c.last.RestartBlocked, c.log)
 	}
 	c.passes(18 * time.Hour)
 	c.reconcile()

@@ -20,8 +20,8 @@ type Check struct {
 	Against string // the flag of [Own.Other]; empty: none
 	// Heap returns the heap that the value permits; 0: none, or unknown. nil: the setting is not a number of bytes.
 	Heap func(value string) memory.Bytes
-	// Wrong returns the effect of the value and what to set instead; the caller prepends the setting. Empty: valid.
-	Wrong func(Own, Facts) string
+	// Problem returns the effect of the value and what to set instead; the caller prepends the setting. Empty: valid.
+	Problem func(Own, Facts) string
 }
 
 // Own is a value that the user set.
@@ -40,7 +40,7 @@ func aboveLimit(f Facts, advised string) string {
 }
 
 // goChecks check GOMEMLIMIT, which has Go's units, not Kubernetes units.
-var goChecks = []Check{{Env: "GOMEMLIMIT", Heap: goMemory, Wrong: func(own Own, f Facts) string {
+var goChecks = []Check{{Env: "GOMEMLIMIT", Heap: goMemory, Problem: func(own Own, f Facts) string {
 	limit, unlimited, ok := goBytes(own.Value)
 	switch {
 	case !ok:
@@ -96,7 +96,7 @@ func goSpelling(value string) string {
 // v8Checks check the size of V8's old space, in MiB. variable is the one from which the runtime reads flags.
 func v8Checks(variable string) []Check {
 	heap := func(value string) memory.Bytes { return v8OldSpace(oldSpaceFlag+"="+value, 0) }
-	return []Check{{Flag: oldSpaceFlag + "=", Heap: heap, Wrong: func(own Own, f Facts) string {
+	return []Check{{Flag: oldSpaceFlag + "=", Heap: heap, Problem: func(own Own, f Facts) string {
 		n, err := strconv.ParseInt(own.Value, 10, 64)
 		switch {
 		case own.Value == "": // V8's own default
@@ -130,11 +130,11 @@ func mebibytes(text string) string {
 
 // jvmChecks check the size of the heap.
 var jvmChecks = []Check{
-	{Flag: "-Xmx", Heap: jvmHeap, Wrong: jvmMaximum("-Xmx")},
-	{Flag: "-XX:MaxHeapSize=", Heap: jvmHeap, Wrong: jvmMaximum("-XX:MaxHeapSize=")},
-	{Flag: "-Xms", Against: "-Xmx", Wrong: jvmMinimum},
-	{Flag: maxRAMName + "=", Wrong: jvmShare},
-	{Flag: minRAMName + "=", Wrong: jvmShare},
+	{Flag: "-Xmx", Heap: jvmHeap, Problem: jvmMaximum("-Xmx")},
+	{Flag: "-XX:MaxHeapSize=", Heap: jvmHeap, Problem: jvmMaximum("-XX:MaxHeapSize=")},
+	{Flag: "-Xms", Against: "-Xmx", Problem: jvmMinimum},
+	{Flag: maxRAMName + "=", Problem: jvmShare},
+	{Flag: minRAMName + "=", Problem: jvmShare},
 }
 
 func jvmMaximum(flag string) func(Own, Facts) string {
@@ -219,10 +219,10 @@ func jvmShare(own Own, _ Facts) string {
 
 // dotnetChecks check numbers that .NET parses as hexadecimal, with and without 0x.
 var dotnetChecks = []Check{
-	{Env: dotnetPercentName, Wrong: dotnetShare},
-	{Env: "COMPlus_GCHeapHardLimitPercent", Wrong: dotnetShare},
-	{Env: dotnetLimitName, Heap: dotnetHeap, Wrong: dotnetMaximum},
-	{Env: "COMPlus_GCHeapHardLimit", Heap: dotnetHeap, Wrong: dotnetMaximum},
+	{Env: dotnetPercentName, Problem: dotnetShare},
+	{Env: "COMPlus_GCHeapHardLimitPercent", Problem: dotnetShare},
+	{Env: dotnetLimitName, Heap: dotnetHeap, Problem: dotnetMaximum},
+	{Env: "COMPlus_GCHeapHardLimit", Heap: dotnetHeap, Problem: dotnetMaximum},
 }
 
 func dotnetShare(own Own, _ Facts) string {

@@ -20,15 +20,15 @@ var _ = row(&Runtime{
 	Marks: []Mark{{Program: true, File: "deno*", Versions: []VersionAt{
 		{Text: regexp.MustCompile(`Deno/(\d+\.\d+\.\d+)\+[0-9a-f]{7}`)},
 	}}},
-	Sights:  []Sight{{}},
-	Sources: []string{denoFlags, ""}, Checks: v8Checks(denoFlags),
+	LimitDetections: []LimitDetection{{}},
+	Sources:         []string{denoFlags, ""}, Checks: v8Checks(denoFlags),
 	Fold: foldV8,
 	Heap: denoFlags, HeapFixed: []Sign{{Text: "max-old-space-size="}, {Text: "max-heap-size="}},
 	Knobs: append([]Knob{{
 		Name: denoFlags, Env: denoFlags, Tier: TierB, Follows: Literal,
 		SkipIf: []Sign{{Text: "max-old-space-size"}, {Text: "max-heap-size"}},
 		Form:   `^--max-old-space-size=[1-9][0-9]+$`,
-		Derive: denoOldSpace, Caps: v8OldSpace, MinPercentOfLive: v8MinOfLive,
+		Derive: denoOldSpace, HeapCap: v8OldSpace, MinPercentOfLive: v8MinOfLive,
 	}}, glibc(0, "", suggestArenas)...),
 	FullHeap: FullHeap{
 		Exits: v8Exits, Words: v8LastWords,
@@ -39,7 +39,7 @@ var _ = row(&Runtime{
 		if !set {
 			return Growth{Overhead: nodeBare}
 		}
-		return Growth{HeapPercent: percentOr(f.Ask, nodePercent), Overhead: nodeBare + 3*denoSemiSpace}
+		return Growth{HeapPercent: percentOr(f.Tuning, nodePercent), Overhead: nodeBare + 3*denoSemiSpace}
 	},
 })
 
@@ -55,7 +55,7 @@ func denoOldSpace(f Facts) Verdict {
 	v := v8{name: "Deno", semiSpace: denoSemiSpace}.oldSpace(f)
 	mib, found := strings.CutPrefix(v.Value, oldSpaceFlag+"=")
 	switch {
-	case f.Ask.HeapPercent > 0 || f.Ask.HeapLimit > 0:
+	case f.Tuning.HeapPercent > 0 || f.Tuning.HeapLimit > 0:
 		return v
 	case !found:
 		return notRequested()

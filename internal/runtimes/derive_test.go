@@ -66,7 +66,7 @@ func TestTheHeapLeavesRoomUnderEveryLimit(t *testing.T) {
 		for _, version := range []string{"", "20", "24"} {
 			for _, percent := range []int32{0, 10, 60, 75, 80, 90, 100} {
 				f := limited(mib, version)
-				f.Ask.HeapPercent = percent
+				f.Tuning.HeapPercent = percent
 				v := v8{name: "Node.js", semiSpace: semiSpace(f)}.oldSpace(f)
 				if v.Value == "" {
 					continue
@@ -126,7 +126,7 @@ func TestGrammars(t *testing.T) {
 func TestSharesLeaveRoomForMemoryVolumes(t *testing.T) {
 	f := Facts{
 		Limit: 448 * memory.MiB, Cgroup: 512 * memory.MiB, LimitText: "448Mi (512Mi less 64Mi of memory-backed volumes)",
-		Ask: Ask{HeapPercent: 60},
+		Tuning: Tuning{HeapPercent: 60},
 	}
 	for name, tc := range map[string]struct {
 		derive func(Facts) Verdict
@@ -140,7 +140,7 @@ func TestSharesLeaveRoomForMemoryVolumes(t *testing.T) {
 			t.Errorf("%s: %+v, want %s", name, v, tc.want)
 		}
 	}
-	f.Ask = Ask{AutoMemLimit: true}
+	f.Tuning = Tuning{AutoMemLimit: true}
 	if v := autoMemLimit(f); v.Value != "0.787" {
 		t.Errorf("automemlimit: %+v, want 0.787", v)
 	}
@@ -159,7 +159,7 @@ func TestAHeapThatNoJVMStartsWithIsNotAskedFor(t *testing.T) {
 		want    bool
 	}{{16, 10, false}, {32, 40, false}, {32, 50, true}, {128, 10, false}, {160, 10, true}, {1024, 10, true}} {
 		f := limited(tc.limit, "21")
-		f.Ask.HeapPercent = tc.percent
+		f.Tuning.HeapPercent = tc.percent
 		if v := maxRAM(f); (v.Value != "") != tc.want {
 			t.Errorf("%d %% of %dMi: %+v, want a value: %t", tc.percent, tc.limit, v, tc.want)
 		}

@@ -27,16 +27,16 @@ var _ = row(&Runtime{
 		}},
 		{Program: true, Symbol: "DotNetRuntimeInfo"}, // single-file program
 	},
-	Sights: []Sight{{}, {Since: V(3), V1: true}, {Since: V(5), V1: true, V2: true}},
-	Heap:   dotnetPercentName, HeapFixed: fixedHardLimits, Checks: dotnetChecks,
+	LimitDetections: []LimitDetection{{}, {Since: V(3), V1: true}, {Since: V(5), V1: true, V2: true}},
+	Heap:            dotnetPercentName, HeapFixed: fixedHardLimits, Checks: dotnetChecks,
 	Knobs: append([]Knob{
 		{
 			Name: dotnetPercentName, Env: dotnetPercentName, Tier: TierB, Follows: AtStart, SkipIf: hardLimits,
-			Form: `^0x[0-9A-F]{1,2}$`, Derive: dotnetPercent, Caps: hexPercent, MinPercentOfLive: dotnetMinOfLive,
+			Form: `^0x[0-9A-F]{1,2}$`, Derive: dotnetPercent, HeapCap: hexPercent, MinPercentOfLive: dotnetMinOfLive,
 		},
 		{
 			Name: dotnetLimitName, Env: dotnetLimitName, Tier: TierB, SkipIf: hardLimits,
-			Form: `^0x[0-9A-F]+$`, Derive: dotnetLimit, Caps: hexBytes, MinPercentOfLive: dotnetMinOfLive,
+			Form: `^0x[0-9A-F]+$`, Derive: dotnetLimit, HeapCap: hexBytes, MinPercentOfLive: dotnetMinOfLive,
 		},
 		{
 			Name: dotnetConserveName, Env: dotnetConserveName, Tier: TierB,
@@ -48,7 +48,7 @@ var _ = row(&Runtime{
 	Growth: func(f Facts, set bool) Growth {
 		percent := dotnetPercentOwn
 		if set {
-			percent = f.Ask.HeapPercent
+			percent = f.Tuning.HeapPercent
 		}
 		return Growth{HeapPercent: percent}
 	},
@@ -99,9 +99,9 @@ const dotnetPrefix = ".NET before 5 does not read DOTNET_ variables: upgrade, or
 	"pod template"
 
 func dotnetPercent(f Facts) Verdict {
-	p := f.Ask.HeapPercent
+	p := f.Tuning.HeapPercent
 	switch {
-	case p == 0 && f.Ask.HeapLimit == 0 && !f.Version.Below(V(5)):
+	case p == 0 && f.Tuning.HeapLimit == 0 && !f.Version.Below(V(5)):
 		return suggestShare(f, ".NET", dotnetPercentOwn, dotnetPercentOwn)
 	case p == 0:
 		return notRequested()
@@ -117,21 +117,22 @@ func dotnetPercent(f Facts) Verdict {
 
 func dotnetLimit(f Facts) Verdict {
 	switch {
-	case f.Ask.HeapLimit == 0:
+	case f.Tuning.HeapLimit == 0:
 		return notRequested()
 	case f.Version.Below(V(5)):
 		return skip(dotnetPrefix)
-	case badHeapLimit(f.Ask.HeapLimit) != "":
-		return skip(badHeapLimit(f.Ask.HeapLimit))
-	case f.Limit > 0 && f.Ask.HeapLimit >= f.Limit:
-		return skipf("heapLimit %s is not below the limit of %s: lower it, or raise the limit", f.Ask.HeapLimit, f.LimitText)
+	case badHeapLimit(f.Tuning.HeapLimit) != "":
+		return skip(badHeapLimit(f.Tuning.HeapLimit))
+	case f.Limit > 0 && f.Tuning.HeapLimit >= f.Limit:
+		return skipf("heapLimit %s is not below the limit of %s: lower it, or raise the limit",
+			f.Tuning.HeapLimit, f.LimitText)
 	}
-	return fixed(set(fmt.Sprintf("0x%X", int64(f.Ask.HeapLimit)),
-		fmt.Sprintf("heapLimit %s of the profile, in hexadecimal as .NET reads it", f.Ask.HeapLimit)))
+	return fixed(set(fmt.Sprintf("0x%X", int64(f.Tuning.HeapLimit)),
+		fmt.Sprintf("heapLimit %s of the profile, in hexadecimal as .NET reads it", f.Tuning.HeapLimit)))
 }
 
 func dotnetConserve(f Facts) Verdict {
-	switch n := f.Ask.ConserveMemory; {
+	switch n := f.Tuning.ConserveMemory; {
 	case n == nil:
 		return notRequested()
 	case f.Version.Below(V(6)):

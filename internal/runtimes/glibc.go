@@ -50,7 +50,7 @@ func mallocKnob(name, tunable, form string, derive func(Facts) Verdict) Knob {
 }
 
 func arenaMax(f Facts, byDefault int32, why, try string) Verdict {
-	asked := f.Ask.ArenaMax
+	asked := f.Tuning.ArenaMax
 	switch {
 	case asked == nil && f.NoGlibc != "":
 		return notRequested()
@@ -70,7 +70,7 @@ func arenaMax(f Facts, byDefault int32, why, try string) Verdict {
 
 // trimThreshold returns the threshold in bytes, without a unit: glibc before 2.40 parses "128k" as 128 bytes.
 func trimThreshold(f Facts) Verdict {
-	asked := f.Ask.TrimThreshold
+	asked := f.Tuning.TrimThreshold
 	switch {
 	case asked == 0:
 		return notRequested()
@@ -106,15 +106,15 @@ func badHeapLimit(b memory.Bytes) string {
 // badShare returns why the requested share of the limit cannot be a heap cap; empty if it can. A heap below the minimum
 // of heapLimit is too small: HotSpot does not start with less than 2 to 4 MiB ("Too small maximum heap", measured).
 func badShare(f Facts) string {
-	heap := f.Limit.Percent(f.Ask.HeapPercent)
-	switch bad := badPercent(f.Ask.HeapPercent); {
+	heap := f.Limit.Percent(f.Tuning.HeapPercent)
+	switch bad := badPercent(f.Tuning.HeapPercent); {
 	case bad != "":
 		return bad
 	case f.Limit == 0:
 		return "the container has no memory limit, so it would be a share of the whole node: set resources.limits.memory"
-	case heap < heapLimitMin || f.share(f.Ask.HeapPercent) < 10:
+	case heap < heapLimitMin || f.share(f.Tuning.HeapPercent) < 10:
 		return fmt.Sprintf("%s (%d %% of %s) is too small a heap to start with: raise the limit or heapPercent", heap,
-			f.Ask.HeapPercent, f.LimitText)
+			f.Tuning.HeapPercent, f.LimitText)
 	}
 	return ""
 }
@@ -125,7 +125,7 @@ func noLimit(name string) Verdict {
 		name)
 }
 
-func percentOr(a Ask, byDefault int32) int32 {
+func percentOr(a Tuning, byDefault int32) int32 {
 	if a.HeapPercent != 0 {
 		return a.HeapPercent
 	}

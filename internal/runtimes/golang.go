@@ -19,8 +19,8 @@ var _ = row(&Runtime{
 	},
 	Heap: "GOMEMLIMIT", HeapByProgram: "AUTOMEMLIMIT", Reads: []string{"GOGC"}, Checks: goChecks,
 	// stripped programs have this section; only packers (upx) hide it
-	Marks:  []Mark{{Program: true, Section: ".go.buildinfo", Versions: []VersionAt{{BuildInfo: true}}}},
-	Sights: []Sight{{}}, // no version detects the limit
+	Marks:           []Mark{{Program: true, Section: ".go.buildinfo", Versions: []VersionAt{{BuildInfo: true}}}},
+	LimitDetections: []LimitDetection{{}}, // no version detects the limit
 	Knobs: append([]Knob{
 		goMemLimit,
 		{
@@ -34,10 +34,10 @@ var _ = row(&Runtime{
 		{Name: "GOGC", Env: "GOGC", Tier: TierB, Needs: "GOMEMLIMIT", Form: `^off$`, Derive: gcOnlyAtLimit},
 	}, cgoOnly(glibc(0, "", ""))...),
 	Growth: func(f Facts, set bool) Growth {
-		if !set && !f.Ask.AutoMemLimit {
+		if !set && !f.Tuning.AutoMemLimit {
 			return Growth{}
 		}
-		return Growth{HeapPercent: percentOr(f.Ask, goPercent(f)), Soft: !collectsOnlyAtLimit(f)}
+		return Growth{HeapPercent: percentOr(f.Tuning, goPercent(f)), Soft: !collectsOnlyAtLimit(f)}
 	},
 	HeapReader: amounts.Go,
 	Levers: append([]Lever{
@@ -63,7 +63,7 @@ func collectsOnlyAtLimit(f Facts) bool {
 	if own, set := f.Own["GOGC"]; set {
 		return own == "off"
 	}
-	return f.Ask.OnlyAtLimit
+	return f.Tuning.OnlyAtLimit
 }
 
 // ownsLimit are signs of flags by which the owner decides about the program's memory limit. The first covers the flags
@@ -86,7 +86,7 @@ var goMemLimit = Knob{
 	Form:    `^[1-9][0-9]*$`,
 	SoftCap: goMemory,
 	Derive: func(f Facts) Verdict {
-		if f.Ask.AutoMemLimit {
+		if f.Tuning.AutoMemLimit {
 			return notRequested()
 		}
 		return memLimit(f)
@@ -98,7 +98,7 @@ func cgoOnly(knobs []Knob) []Knob {
 	for i := range knobs {
 		derive := knobs[i].Derive
 		knobs[i].Derive = func(f Facts) Verdict {
-			if !f.Ask.Cgo {
+			if !f.Tuning.Cgo {
 				f.NoGlibc = "Go has its own allocator: set go.cgo: Used if the program links C code"
 			}
 			return derive(f)
@@ -222,7 +222,7 @@ const goLimitMin = 64 * memory.MiB
 // goPercent returns GOMEMLIMIT's default share of the limit. It leaves 10 % for memory outside of the Go runtime (the
 // binary, mmap), as the automemlimit library does, within the 5 to 10 % of Go's own guide; with cgo 20 %.
 func goPercent(f Facts) int32 {
-	if f.Ask.Cgo {
+	if f.Tuning.Cgo {
 		return 80
 	}
 	return 90
@@ -237,14 +237,14 @@ func memLimit(f Facts) Verdict {
 	switch {
 	case f.Version.Below(V(1, 19)):
 		return skip("Go before 1.19 does not read it")
-	case f.Ask.HeapLimit > 0:
+	case f.Tuning.HeapLimit > 0:
 		return requestedMemLimit(f)
 	case f.Limit == 0:
 		return noLimit("GOMEMLIMIT")
 	case f.Limit < goLimitMin:
 		return tooSmallForGo(f)
 	}
-	percent := percentOr(f.Ask, goPercent(f))
+	percent := percentOr(f.Tuning, goPercent(f))
 	if bad := badPercent(percent); bad != "" {
 		return skip(bad)
 	}
@@ -257,24 +257,24 @@ func memLimit(f Facts) Verdict {
 }
 
 func requestedMemLimit(f Facts) Verdict {
-	if f.Limit > 0 && f.Ask.HeapLimit > f.Limit {
-		return skipf("heapLimit %s is above the limit of %s: lower it, or raise the limit", f.Ask.HeapLimit, f.LimitText)
+	if f.Limit > 0 && f.Tuning.HeapLimit > f.Limit {
+		return skipf("heapLimit %s is above the limit of %s: lower it, or raise the limit", f.Tuning.HeapLimit, f.LimitText)
 	}
-	if bad := badHeapLimit(f.Ask.HeapLimit); bad != "" {
+	if bad := badHeapLimit(f.Tuning.HeapLimit); bad != "" {
 		return skip(bad)
 	}
-	return fixed(set(strconv.FormatInt(int64(f.Ask.HeapLimit), 10), "heapLimit of the profile"))
+	return fixed(set(strconv.FormatInt(int64(f.Tuning.HeapLimit), 10), "heapLimit of the profile"))
 }
 
 // autoMemLimit returns AUTOMEMLIMIT, the fraction of the current limit that the program's automemlimit library sets.
 func autoMemLimit(f Facts) Verdict {
-	percent := percentOr(f.Ask, goPercent(f))
+	percent := percentOr(f.Tuning, goPercent(f))
 	switch {
-	case !f.Ask.AutoMemLimit:
+	case !f.Tuning.AutoMemLimit:
 		return notRequested()
-	case f.Ask.HeapLimit > 0:
+	case f.Tuning.HeapLimit > 0:
 		return skipf("it is a share of the limit and excludes heapLimit %s: use heapPercent, or go.memoryLimitBy: GOMEMLIMIT",
-			f.Ask.HeapLimit)
+			f.Tuning.HeapLimit)
 	case badPercent(percent) != "":
 		return skip(badPercent(percent))
 	case f.Limit > 0 && f.Limit < goLimitMin:
@@ -291,7 +291,7 @@ func autoMemLimit(f Facts) Verdict {
 
 // gcOnlyAtLimit needs GOMEMLIMIT: without it the collector would never run.
 func gcOnlyAtLimit(f Facts) Verdict {
-	if !f.Ask.OnlyAtLimit {
+	if !f.Tuning.OnlyAtLimit {
 		return notRequested()
 	}
 	v := set("off", "go.gc: OnlyAtLimit of the profile")

@@ -14,18 +14,18 @@ import (
 
 // CapsHeap reports whether the runtime has a knob for a hard heap cap. Go has none: GOMEMLIMIT is soft.
 func (r *Runtime) CapsHeap() bool {
-	return slices.ContainsFunc(r.Knobs, func(k Knob) bool { return k.Caps != nil })
+	return slices.ContainsFunc(r.Knobs, func(k Knob) bool { return k.HeapCap != nil })
 }
 
 // BelowLiveHeap returns why a heap cap is too small for the live heap of running replicas; empty: it is large enough,
 // or the live heap is unknown.
 func (k *Knob) BelowLiveHeap(v Verdict, f Facts) string {
-	if f.Live == 0 || k.Caps == nil {
+	if f.Live == 0 || k.HeapCap == nil {
 		return ""
 	}
-	heap := k.Caps(v.Value, f.Cgroup)
+	heap := k.HeapCap(v.Value, f.Cgroup)
 	need := f.Live.Percent(k.MinPercentOfLive)
-	if heap == 0 || heap >= need || f.Proven > 0 && heap >= f.Proven {
+	if heap == 0 || heap >= need || f.ProvenHeapCap > 0 && heap >= f.ProvenHeapCap {
 		return ""
 	}
 	each := ""
@@ -58,7 +58,7 @@ func (k *Knob) limitFor(f Facts, need memory.Bytes) memory.Bytes {
 		if v.Value == "" || v.Fixed {
 			return 0
 		}
-		heap := k.Caps(v.Value, f.Cgroup)
+		heap := k.HeapCap(v.Value, f.Cgroup)
 		if heap >= need {
 			return f.Cgroup
 		}
@@ -74,8 +74,8 @@ func HeapCapIn(value func(name string) string, limit memory.Bytes) memory.Bytes 
 	for _, r := range table {
 		for i := range r.Knobs {
 			k := &r.Knobs[i]
-			if k.Caps != nil {
-				least = smallerKnown(least, k.Caps(value(k.Env), limit))
+			if k.HeapCap != nil {
+				least = smallerKnown(least, k.HeapCap(value(k.Env), limit))
 			}
 		}
 	}
@@ -94,8 +94,8 @@ func (r *Runtime) CollectAt(settings []string, limit memory.Bytes) memory.Bytes 
 			var heap memory.Bytes
 			switch {
 			case named == (k.List != nil): // a list's words come without the variable's name, other values with it
-			case k.Caps != nil:
-				heap = k.Caps(text, limit)
+			case k.HeapCap != nil:
+				heap = k.HeapCap(text, limit)
 			case k.SoftCap != nil:
 				heap = k.SoftCap(text)
 			}
@@ -113,7 +113,7 @@ func smallerKnown(a, b memory.Bytes) memory.Bytes {
 	return max(a, b)
 }
 
-// flagPercent returns a [Knob.Caps] for a flag with a percentage of the limit, such as "60.0".
+// flagPercent returns a [Knob.HeapCap] for a flag with a percentage of the limit, such as "60.0".
 func flagPercent(flag string) func(string, memory.Bytes) memory.Bytes {
 	return func(text string, limit memory.Bytes) memory.Bytes {
 		percent, err := strconv.ParseFloat(flagValue(text, flag), 32)

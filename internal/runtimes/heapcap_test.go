@@ -23,11 +23,11 @@ func knob(t *testing.T, runtime, name string) *Knob {
 }
 
 func TestTight(t *testing.T) {
-	percent, bytes := Ask{HeapPercent: 60}, Ask{HeapLimit: 256 * memory.MiB}
+	percent, bytes := Tuning{HeapPercent: 60}, Tuning{HeapLimit: 256 * memory.MiB}
 	for name, tc := range map[string]struct {
 		runtime, knob string
 		limit         int
-		ask           Ask
+		ask           Tuning
 		live, proven  int
 		want          string // a part of the reason; empty: it fits
 	}{
@@ -71,12 +71,12 @@ func TestTight(t *testing.T) {
 		},
 		"Go, whose limit gives way": {runtime: "Go", knob: "GOMEMLIMIT", limit: 512, live: 500},
 		"an allocator's setting": {
-			runtime: "NodeJS", knob: "MALLOC_ARENA_MAX", limit: 512, ask: Ask{ArenaMax: new(int32(2))}, live: 500,
+			runtime: "NodeJS", knob: "MALLOC_ARENA_MAX", limit: 512, ask: Tuning{ArenaMax: new(int32(2))}, live: 500,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k, f := knob(t, tc.runtime, tc.knob), limited(tc.limit, "")
-			f.Ask, f.Live, f.Proven = tc.ask, memory.Bytes(tc.live)*memory.MiB, memory.Bytes(tc.proven)*memory.MiB
+			f.Tuning, f.Live, f.ProvenHeapCap = tc.ask, memory.Bytes(tc.live)*memory.MiB, memory.Bytes(tc.proven)*memory.MiB
 			v := k.Derive(f)
 			if v.Value == "" {
 				t.Fatalf("nothing to judge: %+v", v)
@@ -96,7 +96,7 @@ func TestTheLimitThatIsNamedIsEnough(t *testing.T) {
 		for limit := 192; limit < 4096; limit += 56 {
 			for live := 100; live < limit; live += 77 {
 				f := limited(limit, "22")
-				f.Ask, f.Live = Ask{HeapPercent: 60}, memory.Bytes(live)*memory.MiB
+				f.Tuning, f.Live = Tuning{HeapPercent: 60}, memory.Bytes(live)*memory.MiB
 				v := k.Derive(f)
 				if v.Value == "" || k.BelowLiveHeap(v, f) == "" {
 					continue

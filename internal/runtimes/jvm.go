@@ -30,7 +30,7 @@ var _ = row(&Runtime{
 		{File: "libj9vm*.so", Variant: openJ9},
 		{Program: true, Section: ".svm_heap", Variant: nativeImage},
 	},
-	Sights: []Sight{
+	LimitDetections: []LimitDetection{
 		{}, {Since: V(8, 0, 191), V1: true}, {Since: V(8, 0, 372), V1: true, V2: true}, {Since: V(9)},
 		{Since: V(10), V1: true}, {Since: V(11, 0, 16), V1: true, V2: true}, {Since: V(12), V1: true},
 		{Since: V(15), V1: true, V2: true},
@@ -62,7 +62,7 @@ var _ = row(&Runtime{
 		percent := hotspotPercent
 		switch {
 		case set:
-			percent = f.Ask.HeapPercent
+			percent = f.Tuning.HeapPercent
 		case f.Variant == nativeImage:
 			percent = 80
 		case f.LimitUnseen:
@@ -226,7 +226,7 @@ func percentKnob(name string, derive func(Facts) Verdict) Knob {
 	return javaKnob(
 		Knob{
 			Name: name, Tier: TierB, Follows: AtStart, Form: `^` + name + `=([1-9][0-9]?|100)\.[0-9]$`,
-			Guard: []string{ignoreUnknown}, Derive: derive, Caps: flagPercent(name), MinPercentOfLive: hotspotMinOfLive,
+			Guard: []string{ignoreUnknown}, Derive: derive, HeapCap: flagPercent(name), MinPercentOfLive: hotspotMinOfLive,
 		},
 		Sign{Text: "-Xmx"}, Sign{Text: "-Xms"}, Sign{Text: "HeapSize="}, Sign{Text: "RAMPercentage"},
 		Sign{Text: "RAMFraction"}, Sign{Text: "-XX:MaxRAM="},
@@ -255,8 +255,8 @@ func trimInterval(f Facts) Verdict {
 	if !knowsTrim(f.Version) {
 		why += ", from JDK " + firstWithTrim + " on"
 	}
-	if f.Ask.TrimInterval != nil {
-		every, why = *f.Ask.TrimInterval, fmt.Sprintf("trimInterval %s of the profile", *f.Ask.TrimInterval)
+	if f.Tuning.TrimInterval != nil {
+		every, why = *f.Tuning.TrimInterval, fmt.Sprintf("trimInterval %s of the profile", *f.Tuning.TrimInterval)
 	}
 	switch {
 	case every == 0:
@@ -275,15 +275,15 @@ func trimInterval(f Facts) Verdict {
 
 func maxRAM(f Facts) Verdict {
 	switch {
-	case f.Ask.HeapLimit > 0:
+	case f.Tuning.HeapLimit > 0:
 		return skip("heapLimit " + noXmx)
-	case f.Ask.HeapPercent == 0 && f.LimitUnseen && f.Limit > 0 && f.Variant != buildpack:
+	case f.Tuning.HeapPercent == 0 && f.LimitUnseen && f.Limit > 0 && f.Variant != buildpack:
 		return suggestf("this JVM does not see the limit and sizes its heap by the node: set heapPercent: %d in "+
 			"the profile, with which memfit also sets -XX:MaxRAM=%d, or set -XX:MaxRAM beside options of your own",
 			heapPercentAdvised(f.Limit), int64(f.Cgroup))
-	case f.Ask.HeapPercent == 0 && notHotSpot(f) == "" && f.Variant != buildpack:
+	case f.Tuning.HeapPercent == 0 && notHotSpot(f) == "" && f.Variant != buildpack:
 		return suggestShare(f, "Java", hotspotPercent, heapPercentAdvised(f.Limit))
-	case f.Ask.HeapPercent == 0:
+	case f.Tuning.HeapPercent == 0:
 		return notRequested()
 	case notHotSpot(f) != "":
 		return skip(notHotSpot(f))
@@ -296,11 +296,13 @@ func maxRAM(f Facts) Verdict {
 		return skip(badShare(f))
 	}
 	// JDK 8 reportedly needs the decimal point.
-	v := set(fmt.Sprintf("%s=%s", maxRAMName, oneDecimal(f.share(f.Ask.HeapPercent))), shareWhy(f, f.Ask.HeapPercent))
+	v := set(fmt.Sprintf("%s=%s", maxRAMName, oneDecimal(f.share(f.Tuning.HeapPercent))),
+		shareWhy(f, f.Tuning.HeapPercent))
 	v.AtCreation = f.LimitUnseen
-	if most := heapPercentAdvised(f.Limit); f.Ask.HeapPercent > most {
+	if most := heapPercentAdvised(f.Limit); f.Tuning.HeapPercent > most {
 		v.Warning = fmt.Sprintf("heapPercent %d leaves %s of %s for metaspace, code cache, threads and buffers: up to %d is "+
-			"advised at this size", f.Ask.HeapPercent, f.Limit.Minus(f.Limit.Percent(f.Ask.HeapPercent)), f.LimitText, most)
+			"advised at this size", f.Tuning.HeapPercent, f.Limit.Minus(f.Limit.Percent(f.Tuning.HeapPercent)),
+			f.LimitText, most)
 	}
 	return v
 }
@@ -342,7 +344,7 @@ func maxRAMBytes(f Facts) Verdict {
 }
 
 func g1Periodic(f Facts) Verdict {
-	every := f.Ask.G1PeriodicGCInterval
+	every := f.Tuning.G1PeriodicGCInterval
 	switch {
 	case every == 0:
 		return notRequested()

@@ -119,7 +119,7 @@ func arenaGain(p Process, a amounts.Usage) (Gain, bool) {
 	if arenas <= 2 {
 		return exactGain(0, "the process has %d without it", arenas)
 	}
-	retained, beyond := a.Bytes(amounts.Retained), a.Bytes(amounts.BeyondTwo)
+	retained, beyond := a.Bytes(amounts.Retained), a.Bytes(amounts.ArenasBeyondTwo)
 	return gainBetween(0, min(retained, beyond), "%d arenas retain %s that is not in use, and %s lie outside of the two "+
 		"largest", arenas, retained, beyond)
 }
@@ -130,7 +130,7 @@ func thresholdGain(p Process, a amounts.Usage) (Gain, bool) {
 	if text := p.Env[trimThresholdName]; text != "" {
 		return alreadySet(trimThresholdName)
 	}
-	least := a.Bytes(amounts.TopBeyond)
+	least := a.Bytes(amounts.TopsBeyondThreshold)
 	return gainBetween(least, max(least, a.FreeResident), "%s at the tops of arenas, beyond the 128 KiB that it leaves "+
 		"at each; other free pages are returned only where blocks above 128 KiB were", least)
 }

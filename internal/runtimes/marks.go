@@ -37,24 +37,24 @@ func (m Mark) Fits(file string, program bool) bool {
 	return m.File == "" || ok && err == nil
 }
 
-// Sight records whether a range of versions detects the container's memory limit.
-type Sight struct {
+// LimitDetection records whether a range of versions detects the container's memory limit.
+type LimitDetection struct {
 	Since  Version // the first version; the range ends before the next entry's
 	V1, V2 bool    // it sizes its heap by the limit under cgroup v1 and v2
 }
 
-// SeesLimit reports whether a version sizes its heap by the container's limit, under cgroup v1 and v2. known is false
-// for a runtime without its own heap, and for a version that is unknown or not exact enough.
-func (r *Runtime) SeesLimit(v Version) (s Sight, known bool) {
-	for _, one := range r.Sights {
+// DetectsLimit reports whether a version sizes its heap by the container's limit, under cgroup v1 and v2. known is
+// false for a runtime without its own heap, and for a version that is unknown or not exact enough.
+func (r *Runtime) DetectsLimit(v Version) (s LimitDetection, known bool) {
+	for _, one := range r.LimitDetections {
 		switch {
 		case !one.Since.Known() || v.AtLeast(one.Since):
 			s, known = one, true
 		case !v.Below(one.Since): // "11" may be 11.0.3 as well as 11.0.20
-			return Sight{}, false
+			return LimitDetection{}, false
 		}
 	}
-	return s, known && (v.Known() || len(r.Sights) == 1)
+	return s, known && (v.Known() || len(r.LimitDetections) == 1)
 }
 
 // Unlisted is a program with its own heap that is not in the table.
@@ -63,8 +63,8 @@ type Unlisted struct {
 	Marks []Mark
 }
 
-// Unmarked returns the row for programs without a mark: native code.
-func Unmarked() *Runtime { return native }
+// NativeCode returns the row for programs without a mark: native code.
+func NativeCode() *Runtime { return native }
 
 // OtherPrograms returns the programs to distinguish from native code, although memfit has no settings for them.
 func OtherPrograms() []Unlisted { return unlisted }

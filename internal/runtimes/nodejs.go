@@ -24,10 +24,10 @@ var _ = row(&Runtime{
 		{Program: true, Symbol: nodeStart, Versions: nodeVersions},
 		{File: "libnode.so*", Versions: nodeVersions},
 	},
-	Sights:  []Sight{{}, {Since: V(12), V1: true}, {Since: V(20, 3), V1: true, V2: true}},
-	Fold:    foldV8,
-	Reads:   []string{semiSpaceFlag},
-	Sources: []string{"NODE_OPTIONS", ""}, Checks: v8Checks("NODE_OPTIONS"),
+	LimitDetections: []LimitDetection{{}, {Since: V(12), V1: true}, {Since: V(20, 3), V1: true, V2: true}},
+	Fold:            foldV8,
+	Reads:           []string{semiSpaceFlag},
+	Sources:         []string{"NODE_OPTIONS", ""}, Checks: v8Checks("NODE_OPTIONS"),
 	// the "=" excludes the variants that end with -percentage
 	Heap: oldSpaceFlag, HeapFixed: []Sign{{Text: "max-old-space-size="}, {Text: "max-heap-size="}},
 	Knobs: append([]Knob{
@@ -35,7 +35,7 @@ var _ = row(&Runtime{
 			Name: oldSpaceFlag, Env: "NODE_OPTIONS", List: nodeOptions, Tier: TierB, Follows: Literal,
 			SkipIf: append([]Sign{{Text: "max-old-space-size"}, {Text: "max-heap-size"}}, processManagers...),
 			Form:   `^--max-old-space-size=[1-9][0-9]+$`,
-			Derive: nodeOldSpace, Caps: v8OldSpace, MinPercentOfLive: v8MinOfLive,
+			Derive: nodeOldSpace, HeapCap: v8OldSpace, MinPercentOfLive: v8MinOfLive,
 		},
 		{
 			Name: semiSpaceFlag, Env: "NODE_OPTIONS", List: nodeOptions, Tier: TierB,
@@ -46,7 +46,7 @@ var _ = row(&Runtime{
 	}, glibc(0, "", "MALLOC_ARENA_MAX is not set by default, because its effect varies: arenaMax 2 reduced one "+
 		"service from 350 to 280 MiB, but raised a burst of zlib from 200 to 340 MB. Try it on one replica first")...),
 	Growth: func(f Facts, set bool) Growth {
-		percent := percentOr(f.Ask, nodePercent)
+		percent := percentOr(f.Tuning, nodePercent)
 		if !set {
 			percent = 50 // above 512Mi V8's default is half of the limit, up to 2 or 4 GiB
 		}
@@ -120,21 +120,21 @@ func nodeOldSpace(f Facts) Verdict {
 	switch {
 	case f.Version.Below(V(8)):
 		return skip("Node.js before 8 may refuse the flag in NODE_OPTIONS and then does not start")
-	case f.Ask.WorkersLimited:
+	case f.Tuning.WorkersLimited:
 		return skip(overridesWorkers)
 	}
 	return v8{name: "Node.js", semiSpace: semiSpace(f)}.oldSpace(f)
 }
 
 func nodeSemiSpace(f Facts) Verdict {
-	mib := f.Ask.SemiSpace.MiB()
+	mib := f.Tuning.SemiSpace.MiB()
 	switch {
-	case f.Ask.SemiSpace == 0:
+	case f.Tuning.SemiSpace == 0:
 		return notRequested()
-	case f.Ask.WorkersLimited:
+	case f.Tuning.WorkersLimited:
 		return skip(overridesWorkers)
 	case mib < 1 || mib > 128:
-		return skipf("semiSpace %s is outside 1Mi to 128Mi", f.Ask.SemiSpace)
+		return skipf("semiSpace %s is outside 1Mi to 128Mi", f.Tuning.SemiSpace)
 	case !nodeKnowsSemiSpace(f.Version):
 		return skip("only Node.js 18.13 and later, except 19, starts with it: declare runtime.version to get it")
 	}
@@ -153,7 +153,7 @@ func semiSpace(f Facts) memory.Bytes {
 		return memory.Bytes(own) * memory.MiB
 	}
 	if v := nodeSemiSpace(f); v.Value != "" {
-		return f.Ask.SemiSpace.FloorTo(memory.MiB)
+		return f.Tuning.SemiSpace.FloorTo(memory.MiB)
 	}
 	share, most := memory.Bytes(32), 64*memory.MiB
 	if f.Version.Below(V(24)) {

@@ -38,7 +38,8 @@ func heapGrowth(a amounts.Usage, limit memory.Bytes) float64 {
 	heap := float64(a.Bytes(amounts.MaxHeapSize))
 	now, then := heapShare(a, limit), heapShare(a, limit.Plus(MoreLimit))
 	const rounded = 2 * float64(memory.MiB) // the JVM rounds the heap up to its alignment
-	if limit == 0 || a.Details[amounts.HeapByMemory] != 1 || now <= 0 || math.Abs(now-heap) > max(rounded, 0.02*heap) {
+	if limit == 0 || a.Details[amounts.HeapFollowsMemory] != 1 || now <= 0 ||
+		math.Abs(now-heap) > max(rounded, 0.02*heap) {
 		return 1
 	}
 	return then / now

@@ -66,11 +66,11 @@ func TestHeapGrowth(t *testing.T) {
 		"a heap that was not read":  {128 * mib, 0, 50, 25, false, 1},
 	} {
 		a := amounts.Usage{Details: map[string]int64{
-			amounts.MaxHeapSize: int64(tc.heap), amounts.HeapByMemory: 1,
+			amounts.MaxHeapSize: int64(tc.heap), amounts.HeapFollowsMemory: 1,
 			amounts.MinRAMPercentage: 100 * tc.least, amounts.MaxRAMPercentage: 100 * tc.share,
 		}}
 		if tc.fixed {
-			a.Details[amounts.HeapByMemory] = 0
+			a.Details[amounts.HeapFollowsMemory] = 0
 		}
 		if got := heapGrowth(a, tc.limit); math.Abs(got-tc.want) > 1e-3 {
 			t.Errorf("%s: %g, want %g", name, got, tc.want)
@@ -85,7 +85,7 @@ func TestHeapCostOfSerial(t *testing.T) {
 		amounts.CollectorTime: int64(40 * time.Second), amounts.BusyTime: int64(100 * time.Second),
 		amounts.YoungCollections: 100, amounts.FullCollections: 10, amounts.YoungTime: 50, amounts.FullTime: 150,
 		amounts.Eden: 10 * mib, amounts.Old: 20 * mib, amounts.Live: 10 * mib, amounts.MaxHeapSize: 32 * mib,
-		amounts.HeapByMemory: 1, amounts.MinRAMPercentage: 5000, amounts.MaxRAMPercentage: 2500,
+		amounts.HeapFollowsMemory: 1, amounts.MinRAMPercentage: 5000, amounts.MaxRAMPercentage: 2500,
 	}}
 	g, ok := heapCost(Process{Limit: 64 * memory.MiB}, a)
 	const want = "the collector took 40 % of its processor time, a limit higher by 64Mi would save 19 % or more"

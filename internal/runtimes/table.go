@@ -45,12 +45,12 @@ type Runtime struct {
 	Title string // its common name: "Node.js"
 	Order int    // its position in lists for users, from 1; rows without one follow, by name
 	// Commands are basenames of programs that are certainly this runtime. "python3*" also matches digits and dots.
-	Commands []string
-	Images   []Image  // images that usually run this runtime; see [ByImage]
-	Marks    []Mark   // identify the runtime of a running process
-	Sights   []Sight  // ranges of versions, the oldest first
-	Variants []string // its builds with different settings, as in runtime.variant
-	Knobs    []Knob   // the settings, in their order in a shared variable
+	Commands        []string
+	Images          []Image          // images that usually run this runtime; see [ByImage]
+	Marks           []Mark           // identify the runtime of a running process
+	LimitDetections []LimitDetection // ranges of versions, the oldest first
+	Variants        []string         // its builds with different settings, as in runtime.variant
+	Knobs           []Knob           // the settings, in their order in a shared variable
 	// Fold normalizes text before it is searched, for runtimes with several spellings of a flag. nil: unchanged.
 	Fold    func(string) string
 	Reads   []string // names of knobs whose user values affect other knobs; see [Facts.Own]
@@ -87,8 +87,9 @@ type Knob struct {
 	// Form is a regular expression of valid settings, for tests.
 	Form   string
 	Derive func(Facts) Verdict
-	// Caps returns the heap cap that the variable's text sets under a limit; 0: unknown. nil: the knob is not a hard cap.
-	Caps func(text string, limit memory.Bytes) memory.Bytes
+	// HeapCap returns the heap cap that the variable's text sets under a limit; 0: unknown. nil: the knob is not a hard
+	// cap.
+	HeapCap func(text string, limit memory.Bytes) memory.Bytes
 	// SoftCap returns the heap above which the runtime collects as much as it can; 0: unknown. nil: not a soft cap.
 	SoftCap func(text string) memory.Bytes
 	// MinPercentOfLive is the least cap, in percent of [Facts.Live].
@@ -182,11 +183,11 @@ type Facts struct {
 	Processes int32 // the profile's number of processes of the runtime in the container; 0: unset, as one
 	// Live is the upper bound of one process's live heap: the lowest RSS between collections in replicas without a cap. It
 	// includes garbage and memory besides the heap. 0: unknown.
-	Live        memory.Bytes
-	Proven      memory.Bytes      // the heap cap of running replicas, known to be large enough; 0: unknown
-	LimitUnseen bool              // running replicas of any tag of the image size their heap by the node
-	Own         map[string]string // the user's values of the knobs in [Runtime.Reads]; empty if not visible in the pod
-	Ask         Ask               // the profile's settings
+	Live          memory.Bytes
+	ProvenHeapCap memory.Bytes      // the heap cap of running replicas, known to be large enough; 0: unknown
+	LimitUnseen   bool              // running replicas of any tag of the image size their heap by the node
+	Own           map[string]string // the user's values of the knobs in [Runtime.Reads]; empty if not visible in the pod
+	Tuning        Tuning            // the profile's settings
 }
 
 // parts returns the number of processes, at least 1.
@@ -211,8 +212,8 @@ func shareWhy(f Facts, percent int32) string {
 
 func oneDecimal(tenths int64) string { return fmt.Sprintf("%d.%d", tenths/10, tenths%10) }
 
-// Ask has the settings in a profile; zero values and nil are unset.
-type Ask struct {
+// Tuning has the settings in a profile; zero values and nil are unset.
+type Tuning struct {
 	HeapPercent          int32
 	HeapLimit            memory.Bytes
 	ArenaMax             *int32

@@ -18,7 +18,7 @@ import (
 func everything(limit memory.Bytes, version string) Facts {
 	return Facts{
 		Version: ParseVersion(version), Limit: limit, Cgroup: limit, LimitText: limit.String(),
-		Ask: Ask{
+		Tuning: Tuning{
 			ArenaMax: new(int32(2)), TrimThreshold: 128 * memory.KiB, TrimInterval: new(30 * time.Second), HeapPercent: 60,
 			OnlyAtLimit: true, Cgo: true, G1PeriodicGCInterval: 5 * time.Minute, SemiSpace: 16 * memory.MiB,
 			ConserveMemory: new(int32(5)),
@@ -36,10 +36,10 @@ func TestEveryValueIsWhatItsRuntimeReads(t *testing.T) {
 			for _, version := range []string{"", "8", "17.0.9", "20.11", "24", "1.22"} {
 				for _, auto := range []bool{false, true} {
 					f := everything(limit, version)
-					f.Ask.AutoMemLimit, f.LimitUnseen = auto, auto
+					f.Tuning.AutoMemLimit, f.LimitUnseen = auto, auto
 					for _, heapLimit := range []memory.Bytes{0, 100 * memory.MiB} {
-						if f.Ask.HeapLimit = heapLimit; heapLimit > 0 {
-							f.Ask.HeapPercent = 0
+						if f.Tuning.HeapLimit = heapLimit; heapLimit > 0 {
+							f.Tuning.HeapPercent = 0
 						}
 						checkKnobs(t, r, f, seen)
 					}

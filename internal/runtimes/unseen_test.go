@@ -13,7 +13,7 @@ import (
 func TestAJVMThatDoesNotSeeItsLimit(t *testing.T) {
 	jvm := Lookup("JVM")
 	blind := Facts{
-		Limit: memory.GiB, Cgroup: memory.GiB, LimitText: "1Gi", LimitUnseen: true, Ask: Ask{HeapPercent: 60},
+		Limit: memory.GiB, Cgroup: memory.GiB, LimitText: "1Gi", LimitUnseen: true, Tuning: Tuning{HeapPercent: 60},
 	}
 	with := func(change func(*Facts)) Facts {
 		f := blind
@@ -27,7 +27,7 @@ func TestAJVMThatDoesNotSeeItsLimit(t *testing.T) {
 		"a share is asked for":    {blind, "-XX:MaxRAM=1073741824"},
 		"a volume takes a part":   {with(func(f *Facts) { f.Limit = 512 * memory.MiB }), "-XX:MaxRAM=1073741824"},
 		"it sees the limit":       {with(func(f *Facts) { f.LimitUnseen = false }), ""},
-		"no share is asked for":   {with(func(f *Facts) { f.Ask.HeapPercent = 0 }), ""},
+		"no share is asked for":   {with(func(f *Facts) { f.Tuning.HeapPercent = 0 }), ""},
 		"no limit":                {with(func(f *Facts) { f.Limit, f.Cgroup = 0, 0 }), ""},
 		"OpenJ9":                  {with(func(f *Facts) { f.Variant = openJ9 }), ""},
 		"a buildpack sets -Xmx":   {with(func(f *Facts) { f.Variant = buildpack }), ""},
@@ -40,7 +40,7 @@ func TestAJVMThatDoesNotSeeItsLimit(t *testing.T) {
 	if !maxRAM(blind).AtCreation || maxRAM(with(func(f *Facts) { f.LimitUnseen = false })).AtCreation {
 		t.Error("with -XX:MaxRAM a share is one of the limit at creation, and only then")
 	}
-	asked := with(func(f *Facts) { f.Ask.HeapPercent = 0 })
+	asked := with(func(f *Facts) { f.Tuning.HeapPercent = 0 })
 	if v := maxRAM(asked); v.Suggest == "" {
 		t.Errorf("nothing is suggested: %+v", v)
 	}

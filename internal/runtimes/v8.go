@@ -33,8 +33,8 @@ type v8 struct {
 
 // oldSpace returns the flag for V8's old space: the profile's share of the limit, or 75 %, less three semi-spaces.
 func (e v8) oldSpace(f Facts) Verdict {
-	if f.Ask.HeapLimit > 0 {
-		return fixed(e.requested(f, f.Ask.HeapLimit, "heapLimit of the profile"))
+	if f.Tuning.HeapLimit > 0 {
+		return fixed(e.requested(f, f.Tuning.HeapLimit, "heapLimit of the profile"))
 	}
 	if f.Limit == 0 {
 		return noLimit("it")
@@ -43,7 +43,7 @@ func (e v8) oldSpace(f Facts) Verdict {
 		return skipf("%s is below %s, where a heap cap does more harm than good; %s alone takes about %s: raise the limit",
 			f.LimitText, nodeLimitMin, e.name, nodeBare)
 	}
-	percent := percentOr(f.Ask, nodePercent)
+	percent := percentOr(f.Tuning, nodePercent)
 	if bad := badPercent(percent); bad != "" {
 		return skip(bad)
 	}
@@ -58,7 +58,7 @@ func (e v8) oldSpace(f Facts) Verdict {
 // requested returns the flag for the profile's value, or a skip if the value plus the memory outside the old space
 // exceeds the limit.
 func (e v8) requested(f Facts, old memory.Bytes, why string) Verdict {
-	if bad := badHeapLimit(f.Ask.HeapLimit); bad != "" {
+	if bad := badHeapLimit(f.Tuning.HeapLimit); bad != "" {
 		return skip(bad)
 	}
 	young := 3 * e.semiSpace
@@ -70,7 +70,7 @@ func (e v8) requested(f Facts, old memory.Bytes, why string) Verdict {
 }
 
 func (v8) checked(f Facts, old memory.Bytes, why string) Verdict {
-	if old < nodeOldMin && f.Ask.HeapLimit == 0 {
+	if old < nodeOldMin && f.Tuning.HeapLimit == 0 {
 		return skipf("%s (%s) is below %s, where a heap cap does more harm than good: raise the limit or heapPercent",
 			old, why, nodeOldMin)
 	}

@@ -212,6 +212,6 @@ func endsRamp(k memory.OOMKill) bool {
 	if k.Kind != memory.OOMMainProcess && k.Kind != memory.OOMAtStart {
 		return false
 	}
-	uncertain := float64(k.Asked) >= rampJitter*float64(k.Limit)
+	uncertain := float64(k.Requested) >= rampJitter*float64(k.Limit)
 	return k.Limit > 0 && !uncertain && k.Uptime > 0 && k.Uptime < maxRamp
 }

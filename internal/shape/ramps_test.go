@@ -127,12 +127,12 @@ func TestRampsSayWhatWasSeen(t *testing.T) {
 		t.Errorf("rate is %d MiB a minute, want 360 to 384", rate)
 	}
 	// A kill while the limit is raised a little is one at either of two limits, which are alike.
-	kills[1].Asked = 320 * memory.MiB
+	kills[1].Requested = 320 * memory.MiB
 	if got := FindRamps(kills, RunningInstance{}, now); got.Instances != 2 {
 		t.Errorf("killed at 256Mi, when 320Mi were asked for: %+v, want two instances", got)
 	}
 	// Kills at limits that were only requested are not a second ramp.
-	kills[1].Asked = 512 * memory.MiB
+	kills[1].Requested = 512 * memory.MiB
 	if got := FindRamps(kills, RunningInstance{}, now); got.Instances > 0 {
 		t.Errorf("a limit that was not effective: %s", got)
 	}

@@ -37,7 +37,7 @@ type Collector struct {
 	states map[string]*nodeState // by node name
 }
 
-// nodeState is the state of a node between cycles. While the node responds, only Answered of its Silence is set.
+// nodeState is the state of a node between cycles. While the node responds, only LastResponse of its Silence is set.
 type nodeState struct {
 	memory.Silence
 	sources []attempts // by index of Collector.Sources
@@ -91,7 +91,7 @@ func (c *Collector) Each(ctx context.Context, nodes []Node, take func(Node, Read
 		mu.Lock()
 		defer mu.Unlock()
 		if err == nil {
-			state.Silence = memory.Silence{Answered: c.Now()}
+			state.Silence = memory.Silence{LastResponse: c.Now()}
 			take(nodes[i], r)
 			return
 		}

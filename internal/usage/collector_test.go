@@ -158,7 +158,7 @@ func TestCollectLeavesSilentNodesAloneForAWhile(t *testing.T) {
 		answered := time.Now()
 		time.Sleep(time.Second)
 		source.refuse = map[string]error{"n1": errDown}
-		cycle(both, []memory.Silence{{Node: "n1", Error: errDown.Error(), Since: time.Now(), Answered: answered}})
+		cycle(both, []memory.Silence{{Node: "n1", Error: errDown.Error(), Since: time.Now(), LastResponse: answered}})
 	})
 }
 

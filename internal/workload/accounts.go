@@ -24,7 +24,7 @@ func (s *Snapshot) seenByAgents() (kills []oom.AgentKill, stalls []oom.AgentStal
 		for _, name := range ContainersOf(&pod.Spec) {
 			c := s.seenByAgent(pod, name)
 			if c != nil && c.LastKill != nil {
-				short := oom.ShortAt(s.Facts.NodesShort[pod.Spec.NodeName], c.LastKill.Time.Time)
+				short := oom.UnderPressureAt(s.Facts.NodePressureSince[pod.Spec.NodeName], c.LastKill.Time.Time)
 				kills = append(kills, agentKill(pod, name, c.LastKill, short))
 			}
 			if c != nil && c.LastStall != nil {

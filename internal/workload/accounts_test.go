@@ -286,7 +286,7 @@ func TestWhoseKillItWas(t *testing.T) {
 		for i, kill := range steps {
 			s := killedPod(pod, "node-1", kill)
 			if !tc.calm {
-				s.Facts.NodesShort = map[string]time.Time{"node-1": at.Add(10 * time.Second)}
+				s.Facts.NodePressureSince = map[string]time.Time{"node-1": at.Add(10 * time.Second)}
 			}
 			st, e = Step(st, s, at.Add(time.Duration(12+i)*time.Second))
 		}

@@ -55,7 +55,7 @@ func throttledHeap(s *Snapshot, container string) string {
 			continue
 		}
 		high := amount(*seen.High)
-		frozen := inject.OfRunning(pod, s.Profile, nil).Container(container).Frozen()
+		frozen := inject.OfRunning(pod, s.Profile, nil).Container(container).StartHeapCap()
 		heap := cmp.Or(frozen.Cap, inject.HeapCap(pod, container))
 		if heap <= high {
 			continue
@@ -79,7 +79,7 @@ func whyNoUsage(s *Snapshot) string {
 	if len(nodes) == 0 {
 		return ""
 	}
-	return "usage cannot be read from " + format.Silent(nodes) + " (" + UsageHelp + ")"
+	return "usage cannot be read from " + format.SilentNodes(nodes) + " (" + UsageHelp + ")"
 }
 
 // hasNoUsage reports whether memfit reads no usage of any pod of the workload.
@@ -90,7 +90,7 @@ func hasNoUsage(s *Snapshot) bool {
 
 // silentNodes returns the workload's nodes without usage. all is true if the workload has no other nodes.
 func silentNodes(s *Snapshot) (nodes []memory.Silence, all bool) {
-	if len(s.Silent) == 0 {
+	if len(s.SilentNodes) == 0 {
 		return nil, false
 	}
 	ours := map[string]bool{}
@@ -99,7 +99,7 @@ func silentNodes(s *Snapshot) (nodes []memory.Silence, all bool) {
 			ours[pod.Spec.NodeName] = true
 		}
 	}
-	nodes = slices.DeleteFunc(slices.Clone(s.Silent), func(n memory.Silence) bool { return !ours[n.Node] })
+	nodes = slices.DeleteFunc(slices.Clone(s.SilentNodes), func(n memory.Silence) bool { return !ours[n.Node] })
 	return nodes, len(nodes) > 0 && len(nodes) == len(ours)
 }
 

@@ -148,7 +148,7 @@ func ease(
 		for i := range m.Savings {
 			g := &m.Savings[i]
 			if g.Limit == nil || amount(*g.Limit) <= most.Limit || amount(*g.Limit) > maxEase*limit ||
-				!slices.Contains(inject.Wrote(pod, container), g.Setting) {
+				!slices.Contains(inject.WrittenVariables(pod, container), g.Setting) {
 				continue
 			}
 			if state, _ := inject.Compare(pod, s.Profile, observed); state != inject.UpToDate {

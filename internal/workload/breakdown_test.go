@@ -64,16 +64,16 @@ func TestFilledByTellsTheFullestReplicaInFiveLines(t *testing.T) {
 	}
 	after := before.DeepCopy()
 	after.Containers[0].Breakdown[1] = "V8 heap 302Mi"
-	if NewState().WorthOf(before) != NewState().WorthOf(after) {
+	if NewState().HashStatus(before) != NewState().HashStatus(after) {
 		t.Error("a part that grew by 1Mi is written")
 	}
 	after.Containers[0].Breakdown = nil
-	if NewState().WorthOf(before) == NewState().WorthOf(after) {
+	if NewState().HashStatus(before) == NewState().HashStatus(after) {
 		t.Error("that no agent reads it any more is not written")
 	}
 	after = before.DeepCopy()
 	after.Containers[0].BreakdownOutlier = "b"
-	if NewState().WorthOf(before) == NewState().WorthOf(after) {
+	if NewState().HashStatus(before) == NewState().HashStatus(after) {
 		t.Error("a pod that holds far more than the others is not written")
 	}
 }
@@ -188,7 +188,7 @@ func TestWouldHelp(t *testing.T) {
 	one := v1alpha1.MemoryRecommendationStatus{Containers: []v1alpha1.ContainerRecommendation{after}}
 	other := one.DeepCopy()
 	other.Containers[0].Suggestions[1] = "malloc_trim: 62Mi (counted); call it"
-	if NewState().WorthOf(&one) != NewState().WorthOf(other) {
+	if NewState().HashStatus(&one) != NewState().HashStatus(other) {
 		t.Error("a gain that grew by 1Mi is written")
 	}
 }

@@ -152,8 +152,8 @@ func restartNote(s *Snapshot, v *result) string {
 		return "; find out what holds the memory, or set drift.action: Restart to buy time"
 	case d == nil:
 		return ""
-	case v.rollout.RestartHeld != "":
-		return "; not restarted, although " + d.Why + ": " + v.rollout.RestartHeld
+	case v.rollout.RestartBlocked != "":
+		return "; not restarted, although " + d.Why + ": " + v.rollout.RestartBlocked
 	default:
 		return "; pod " + d.Pod + " is restarted: " + d.Why
 	}
@@ -171,7 +171,7 @@ func settingsCondition(c *coverage) metav1.Condition {
 func appliedCondition(s *Snapshot, v *result) metav1.Condition {
 	with, without := countApplied(s, v)
 	switch mode := s.Profile.Spec.Sizing.Mode; {
-	case v.rollout.TakesBack:
+	case v.rollout.RollsBack:
 		return conditionApplied.False(v.rollout.Reason, v.rollout.Message)
 	case mode == v1alpha1.SizingDisabled:
 		return conditionApplied.False(v1alpha1.ReasonModeDisabled, modeDisabled)

@@ -94,7 +94,7 @@ func (st *State) staysGuaranteed(c *managedContainer) bool {
 // ownPolicy returns the profile's policy with the container's own bounds.
 func (c *managedContainer) ownPolicy() recommend.Policy {
 	p := c.policy.SizePolicy()
-	p.VolumesHold, p.SharesLimit, p.Before = c.volumesHold, c.sharesLimit, c.floor
+	p.VolumeSizeLimits, p.SharesLimit, p.PreviousNeed = c.volumesHold, c.sharesLimit, c.floor
 	return p
 }
 
@@ -121,7 +121,7 @@ func Managed(p *profile.Profile, pod *corev1.Pod) []managedContainer {
 		m := managedContainer{
 			Name: c.Name, priorKey: priorKey(c), policy: policy, pod: pod.UID,
 			current:        sizeEffective(constraints.Find(pod, c.Name)),
-			resizedByOther: resizedByOther(pod), volumesHold: inject.VolumesHold(pod, c),
+			resizedByOther: resizedByOther(pod), volumesHold: inject.VolumesCapacity(pod, c),
 			guaranteed:  pod.Status.QOSClass == corev1.PodQOSGuaranteed,
 			sharesLimit: constraints.WholeSize(pod).Limit > 0,
 		}
@@ -194,7 +194,7 @@ func (q *containerInput) result() containerResult {
 	}
 	known := q.plan.Advisories()
 	advice := slices.DeleteFunc(
-		append([]string{q.plan.NoRoom()}, q.plan.Advice(q.predicted...)...),
+		append([]string{q.plan.HeapCapTooSmall()}, q.plan.Advice(q.predicted...)...),
 		func(text string) bool { return slices.Contains(known, text) },
 	)
 	follows, _ := q.plan.CapFollows()
@@ -202,7 +202,7 @@ func (q *containerInput) result() containerResult {
 		if kind == memory.OOMHeapAbort && follows {
 			continue // a higher limit raises the cap, and the reasons mention it
 		}
-		runtime := cmp.Or(q.plan.Runs(), string(q.container.policy.Runtime.Type))
+		runtime := cmp.Or(q.plan.RuntimeName(), string(q.container.policy.Runtime.Type))
 		advice = append(advice, report.Advice(kind, runtime, q.plan.CapSetBy()))
 	}
 	if q.onFullNode {

@@ -112,7 +112,7 @@ func (d *decider) avoidableKills() (all []memory.OOMKill) {
 			p.traits.CapFollowsLimit = p.traits.CapFollowsLimit || p.traits.MayFollow
 			programs[rollout.Key{Container: name, Program: k.Program}] = p
 		}
-		if recommend.Helps(k, p.kills, p.traits) {
+		if recommend.PreventedByHigherLimit(k, p.kills, p.traits) {
 			all = append(all, k)
 		}
 	}
@@ -177,7 +177,7 @@ func (d *decider) leastOutdated(of rollout.Key) (least memory.Size, found bool) 
 				continue
 			}
 			size, byOther := c.Actual, pod.Writer != ""
-			if from, _, lent := d.rollout.State.Lent(pod.UID, c.Name); lent {
+			if from, _, lent := d.rollout.State.LoanSizes(pod.UID, c.Name); lent {
 				size = from
 			}
 			if byOther && c.Owner != (memory.Size{}) {
@@ -268,15 +268,15 @@ func (d *decider) inputFor(c managedContainer, plan *inject.ContainerPlan, e *ev
 	in := containerInput{
 		Input: recommend.Input{
 			Kills: d.killsOf(c.Name, e), Current: c.current, Now: d.now,
-			LargestNode: max(d.s.Facts.LargestNode, st.RanOn.Size), Silent: whyNoUsage(d.s),
-			Prior: d.prior(&c), Unseen: d.rollout.Unseen[c.Name],
+			LargestNode: max(d.s.Facts.LargestNode, st.RanOn.Size), NoSamplesBecause: whyNoUsage(d.s),
+			Prior: d.prior(&c), UnmeasuredContainer: d.rollout.Unmeasured[c.Name],
 		},
 		container: c, plan: plan, cached: st.shapes[c.Name], predicted: predictedSettings(d.s, c.Name),
 	}
 	if in.onFullNode = slices.ContainsFunc(in.Kills, nodeRanOut); c.current.Limit > 0 {
 		in.Kills = slices.DeleteFunc(in.Kills, nodeRanOut)
 	}
-	switch from, _, lent := st.rollout.Lent(c.pod, c.Name); {
+	switch from, _, lent := st.rollout.LoanSizes(c.pod, c.Name); {
 	case lent:
 		in.Current = from
 	case c.resizedByOther && e != nil: // another writer resized this pod only
@@ -365,7 +365,7 @@ func (d *decider) addContainer(in *containerInput, r containerResult) {
 	for _, text := range in.plan.Advisories() {
 		v.status.Advisories = append(v.status.Advisories, "Container "+name+": "+text)
 	}
-	if young := r.recommendation.Teaches; young > 0 && !d.s.perRun() {
+	if young := r.recommendation.BurstEvidence; young > 0 && !d.s.perRun() {
 		v.learned.Add(in.container.priorKey, recommend.Learned{
 			Hours: young.Hours(), Day: period.DayOf(d.now), Containers: d.containerBit(name),
 		})

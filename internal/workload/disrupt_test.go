@@ -70,10 +70,10 @@ func TestNoPodIsTakenFromTooFew(t *testing.T) {
 				st.rollout.Restart = &rollout.Step{UID: s.Pods[i].UID}
 			}
 			a := rollout.Action{UID: s.Pods[0].UID, Evict: true}
-			if !Disturbs(s.Pods[0], a) {
+			if !MakesUnavailable(s.Pods[0], a) {
 				t.Error("evicting a pod that serves disturbs it")
 			}
-			got := st.TooFewServe(s, a, tc.wanted)
+			got := st.TooFewAvailable(s, a, tc.wanted)
 			if (got == "") != (tc.says == "") || !strings.HasPrefix(got, tc.says) {
 				t.Errorf("says %q, want %q", got, tc.says)
 			}
@@ -97,12 +97,12 @@ func TestWhatDisturbs(t *testing.T) {
 		"one that does not":               {rollout.Action{Sizes: sizes("log")}, false},
 		"taking back what did not happen": {rollout.Action{Sizes: sizes("app"), Undo: true}, false},
 	} {
-		if Disturbs(pod, tc.action) {
+		if MakesUnavailable(pod, tc.action) {
 			t.Errorf("%s: a pod that does not serve cannot be disturbed", name)
 		}
 		serving := pod.DeepCopy()
 		serving.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-		if got := Disturbs(serving, tc.action); got != tc.want {
+		if got := MakesUnavailable(serving, tc.action); got != tc.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}

@@ -17,9 +17,9 @@ import (
 	"github.com/memfit/memfit/internal/rollout"
 )
 
-// Remains returns the part of the state to keep after the workload was deleted, for [Snapshot.Earlier]. The result
-// shares data with st.
-func (st *State) Remains() *State {
+// RetainedState returns the part of the state to keep after the workload was deleted, for [Snapshot.Earlier]. The
+// result shares data with st.
+func (st *State) RetainedState() *State {
 	return &State{
 		ledger: st.ledger, containers: st.containers, rollout: st.rollout, decided: st.decided,
 		measurements: st.measurements,

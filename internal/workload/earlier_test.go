@@ -24,7 +24,7 @@ func (d *day) recreated(orphans bool) {
 	if _, err := d.earlier.Unpack(&v1alpha1.MemoryCheckpoint{Status: d.stored}); err != nil {
 		d.t.Fatal(err)
 	}
-	d.earlier = d.earlier.Remains()
+	d.earlier = d.earlier.RetainedState()
 	d.state, d.shown = NewState(), v1alpha1.MemoryRecommendationStatus{}
 	if !orphans {
 		d.pods = nil

@@ -93,7 +93,7 @@ func changeEvents(s *Snapshot, st *State, v *result) (all []Event, now announced
 
 // WorkloadObject returns a reference to the workload or, for an identity, to its MemoryRecommendation.
 func WorkloadObject(o memory.Workload) *corev1.ObjectReference {
-	if identity.Is(o.Ref) {
+	if identity.IsIdentity(o.Ref) {
 		return &corev1.ObjectReference{
 			APIVersion: v1alpha1.GroupVersion.String(), Kind: "MemoryRecommendation", Namespace: o.Ref.Namespace,
 			Name: o.Ref.Name,

@@ -328,7 +328,7 @@ func (st *State) recordRunningSizes(governed []*corev1.Pod, now time.Time) {
 				}
 				if spec, _ := constraints.Find(pod, name); spec != nil {
 					size := constraints.SizeOf(&spec.Resources)
-					if from, _, lent := st.rollout.Lent(pod.UID, name); lent {
+					if from, _, lent := st.rollout.LoanSizes(pod.UID, name); lent {
 						size = from // without the loan
 					}
 					largest, unlimited = largest.Max(size), unlimited || size.Limit == 0

@@ -30,7 +30,7 @@ type busyNode struct {
 	gusts bool
 	// every is how many seconds lie between two measurements, takes how many a raise takes to be effective, at most.
 	every, takes float64
-	// follows: the limit follows use in place, too, as in the mode InPlace. A kill within memory.RaiseReaches of a raise
+	// follows: the limit follows use in place, too, as in the mode InPlace. A kill within memory.RaiseLag of a raise
 	// is told with the limit before it, as the ledger does.
 	follows bool
 	// from is the limit at first; 0 is 64Mi.
@@ -109,10 +109,10 @@ func (n busyNode) run(
 			Peak: peak, Uptime: now.Truncate(time.Second).Sub(started.Truncate(time.Second)), Confidence: memory.High,
 		}
 		switch {
-		case now.Before(raised.Add(memory.RaiseReaches)):
-			kill.Limit, kill.Asked, kill.Proven = before, limit, false
+		case now.Before(raised.Add(memory.RaiseLag)):
+			kill.Limit, kill.Requested, kill.Proven = before, limit, false
 		case asked > limit:
-			kill.Asked = asked
+			kill.Requested = asked
 		}
 		kills = append(kills, kill)
 		died[kill.Limit] = true

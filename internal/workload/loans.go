@@ -54,7 +54,7 @@ func RescueOf(
 	refused := func(limit memory.Bytes) string {
 		return f.Refusal(pod, map[string]memory.Size{container: r.With(limit)})
 	}
-	most, why := constraints.Most(r.Size.Limit, r.Size.Limit.Percent(rescue.MaxPercent), refused)
+	most, why := constraints.HighestAccepted(r.Size.Limit, r.Size.Limit.Percent(rescue.MaxPercent), refused)
 	if why != "" {
 		r.Policy.Bounds = append(r.Policy.Bounds, rescue.Bound{Cause: rescue.LimitRange, Most: most, Why: why})
 	}

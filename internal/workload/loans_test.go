@@ -22,7 +22,7 @@ import (
 // lends gives a pod a loan that the kubelet has made effective.
 func (d *day) lends(p *dayPod, to memory.Size) {
 	of := memory.ContainerRef{Namespace: "shop", Pod: p.name, UID: p.uid, Container: "app"}
-	d.state.Rollout().Lend(rescue.Loan{
+	d.state.Rollout().AddLoan(rescue.Loan{
 		Pod: p.name, UID: p.uid, Node: "node-1", Container: "app", Program: d.state.ProgramOf(of), From: p.size, To: to,
 		At: d.now, Sequence: 1,
 	}, "it grew", true)
@@ -101,7 +101,7 @@ func TestALoanIsNotRecommended(t *testing.T) {
 	d.run(2*time.Minute, 15*time.Second)
 	p := d.pods[0]
 	to := sizeMi(64, 896)
-	d.state.Rollout().Lend(rescue.Loan{
+	d.state.Rollout().AddLoan(rescue.Loan{
 		Pod: p.name, UID: p.uid, Node: "node-1", Container: "app", From: p.size, To: to, At: d.now, Sequence: 1,
 	}, "it grew", true)
 	p.size, p.resized = to, true

@@ -229,7 +229,7 @@ func (d *decider) hasCanary() bool {
 // limit only reverses memfit's own raise, and no rollback forbids the limit.
 func (d *decider) mayLowerNew(c *v1alpha1.ContainerRecommendation) bool {
 	e := d.st.newest(c.Container)
-	if c.Recommended == nil || e == nil || d.rollout.Unseen[c.Container] != "" {
+	if c.Recommended == nil || e == nil || d.rollout.Unmeasured[c.Container] != "" {
 		return false
 	}
 	recommended, key := profile.SizeOf(*c.Recommended), rollout.Key{Container: c.Container, Program: e.Program}
@@ -238,7 +238,7 @@ func (d *decider) mayLowerNew(c *v1alpha1.ContainerRecommendation) bool {
 	case !inputs.unproven(), inputs.ownerSizeNew && recommended.Limit < inputs.owner.Limit:
 		return false
 	case period.Of(e.history.Span()) < ownersDay &&
-		!d.rollout.State.TakesBack(key, guess, inputs.owner.Limit, recommended.Limit):
+		!d.rollout.State.ReversesGuess(key, guess, inputs.owner.Limit, recommended.Limit):
 		return false
 	}
 	reverted, active := d.rollout.State.ActiveRevert(key, d.now)

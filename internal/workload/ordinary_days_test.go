@@ -395,7 +395,7 @@ func (d *day) step() {
 		case d.noRight:
 			forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, a.Pod, errors.New("no right"))
 			o, _ := OutcomeOf(a, forbidden, true)
-			o.Why += InsteadOfResize(s, s.Pod(a.UID), a)
+			o.Why += WithoutResizeHint(s, s.Pod(a.UID), a)
 			d.state.Rollout().Note(a, o, d.now)
 			d.note("%s", RefusedPod(s.Owner, s.Pod(a.UID), a, o.Why).Note)
 		default:

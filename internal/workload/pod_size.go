@@ -49,7 +49,7 @@ func runningWhole(s *Snapshot, pod *corev1.Pod, managed []managedContainer) *rol
 // wholeInput returns the input of [constraints.RunningWhole], and the desired sizes by container.
 func wholeInput(
 	pod *corev1.Pod, managed []managedContainer, sizes, parts map[string]memory.Size,
-) (asks []constraints.Ask, to map[string]memory.Size) {
+) (asks []constraints.DesiredSize, to map[string]memory.Size) {
 	to = map[string]memory.Size{}
 	for i := range managed {
 		c := &managed[i]
@@ -60,8 +60,8 @@ func wholeInput(
 		}
 		spec, _ := constraints.Find(pod, c.Name)
 		base := constraints.SizeOf(&spec.Resources)
-		a := constraints.Ask{
-			Container: c.Name, Base: base, Part: part, Never: c.policy.SizePolicy().DecreaseNever,
+		a := constraints.DesiredSize{
+			Container: c.Name, Base: base, PodLevelShare: part, NeverLower: c.policy.SizePolicy().DecreaseNever,
 			Want: memory.Size{Request: cmp.Or(size.Request, base.Request), Limit: cmp.Or(size.Limit, base.Limit)},
 		}
 		asks, to[c.Name] = append(asks, a), a.Want
@@ -80,8 +80,8 @@ func whyWholeFixed(pod *corev1.Pod) string {
 		"API server and the kubelets, or restart the workload, so that new pods get the new size"
 }
 
-// RefusedWhole returns text to append to a refused resize if the pod-level size cannot be changed; "": it can.
-func RefusedWhole(pod *corev1.Pod) string {
+// PodSizeHint returns text to append to a refused resize if the pod-level size cannot be changed; "": it can.
+func PodSizeHint(pod *corev1.Pod) string {
 	why := whyWholeFixed(pod)
 	if constraints.WholeSize(pod) == (memory.Size{}) || why == "" {
 		return ""
@@ -95,7 +95,7 @@ func (d *decider) reportPodSize(managed []managedContainer) {
 	if base == (memory.Size{}) {
 		return
 	}
-	var asks []constraints.Ask
+	var asks []constraints.DesiredSize
 	for i := range managed {
 		c := &managed[i]
 		size, found := d.out.recommended[c.Name]
@@ -104,9 +104,11 @@ func (d *decider) reportPodSize(managed []managedContainer) {
 		}
 		spec, _ := constraints.Find(d.s.Template, c.Name)
 		want, have := size, constraints.SizeOf(&spec.Resources)
-		a := constraints.Ask{Container: c.Name, Base: have, Want: want, Never: c.policy.SizePolicy().DecreaseNever}
+		a := constraints.DesiredSize{
+			Container: c.Name, Base: have, Want: want, NeverLower: c.policy.SizePolicy().DecreaseNever,
+		}
 		if have.Limit == 0 {
-			a.Want, a.Part = have, want
+			a.Want, a.PodLevelShare = have, want
 			if have.Request > 0 && want.Request > 0 {
 				a.Want.Request = want.Request
 			}
@@ -120,13 +122,14 @@ func (d *decider) reportPodSize(managed []managedContainer) {
 		text = "the whole pod (spec.resources) keeps its size: " + whole.FixedBecause
 	case whole.Why != "":
 		text = "new pods as a whole (spec.resources) get " + whole.Why
-	case whole.Held != "":
-		text = fmt.Sprintf("the whole pod keeps its limit of %s (spec.resources.limits.memory): %s", whole.Limit, whole.Held)
+	case whole.KeptBecause != "":
+		text = fmt.Sprintf("the whole pod keeps its limit of %s (spec.resources.limits.memory): %s",
+			whole.Limit, whole.KeptBecause)
 	default:
 		return
 	}
 	for _, a := range asks {
-		if a.Want == a.Base && a.Part == (memory.Size{}) {
+		if a.Want == a.Base && a.PodLevelShare == (memory.Size{}) {
 			continue
 		}
 		for i := range d.out.status.Containers {

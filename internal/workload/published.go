@@ -233,9 +233,9 @@ func (st *State) recordIdentity(s *Snapshot, now time.Time) {
 	}
 }
 
-// Worth contains hashes of a status. The reconciler writes the status immediately if News changes, and later if only
-// Figures changes: the fields that change with every burst or restart of a container.
-type Worth struct{ News, Figures uint64 }
+// StatusHashes contains hashes of a status. The reconciler writes the status immediately if Stable changes, and later
+// if only Fluctuating changes: the fields that change with every burst or restart of a container.
+type StatusHashes struct{ Stable, Fluctuating uint64 }
 
 // figures replaces the fluctuating fields of a container's recommendation with placeholders, and returns their rounded
 // values.
@@ -254,9 +254,9 @@ func figures(r *v1alpha1.ContainerRecommendation) string {
 	return fmt.Sprint(use, rate, replicas)
 }
 
-// WorthOf returns the hashes of a status. It replaces a size near the published size with the published size, omits
+// HashStatus returns the hashes of a status. It replaces a size near the published size with the published size, omits
 // text, and rounds numbers. So a steady workload costs a few API writes a day, instead of one for each sample.
-func (st *State) WorthOf(s *v1alpha1.MemoryRecommendationStatus) Worth {
+func (st *State) HashStatus(s *v1alpha1.MemoryRecommendationStatus) StatusHashes {
 	c := s.DeepCopy()
 	fluctuating := make([]string, len(c.Containers))
 	for i := range c.Containers {
@@ -295,7 +295,7 @@ func (st *State) WorthOf(s *v1alpha1.MemoryRecommendationStatus) Worth {
 		}
 	}
 	c.Summary, c.CurrentLimit, c.RecommendedLimit, c.ObservedGeneration = "", "", "", 0
-	return Worth{News: hashOf(c), Figures: hashOf(fluctuating)}
+	return StatusHashes{Stable: hashOf(c), Fluctuating: hashOf(fluctuating)}
 }
 
 func hashOf(v any) uint64 {

@@ -73,7 +73,7 @@ func TestOnlyADeathThatMemoryHelpsAgainstIsRolledBack(t *testing.T) {
 			}
 			st, now := NewState(), began.Add(14*24*time.Hour)
 			if test.short {
-				s.Facts.NodesShort = map[string]time.Time{"node-1": now}
+				s.Facts.NodePressureSince = map[string]time.Time{"node-1": now}
 			}
 			st.rollout.Lowerings = []rollout.Lowering{
 				{Container: "app", From: sizeMi(64, 512), To: sizeMi(64, 128), At: began, Proven: true},

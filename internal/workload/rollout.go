@@ -34,8 +34,8 @@ func resizes(mode v1alpha1.SizingMode) bool {
 	return mode == v1alpha1.SizingInPlace || mode == v1alpha1.SizingInPlaceOrEvict
 }
 
-// Disturbs reports whether the profile lets memfit change or evict running pods.
-func (s *Snapshot) Disturbs() bool {
+// ChangesRunningPods reports whether the profile lets memfit change or evict running pods.
+func (s *Snapshot) ChangesRunningPods() bool {
 	return s.Profile != nil &&
 		(resizes(s.Profile.Spec.Sizing.Mode) || s.Profile.Spec.Drift.Action == v1alpha1.DriftRestart)
 }
@@ -69,7 +69,7 @@ func rolloutInput(
 		Allowance: s.Allowance, QueryResult: s.QueryResult, Desired: map[rollout.Key]rollout.Desired{},
 		Succeeded: uids(s.Pods, func(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodSucceeded }),
 		Elsewhere: s.ungoverned(), Paused: s.paused, Conflict: s.Facts.Conflict, Waiting: st.waiting(s, now),
-		Unseen: st.unreadUsage(s, now),
+		Unmeasured: st.unreadUsage(s, now),
 	}
 	if mode := s.Profile.Spec.Sizing.Mode; !mode.SizesNewPods() {
 		// memfit needs Pods only to restart them, to end loans, and to finish or roll back started changes
@@ -101,13 +101,14 @@ func (st *State) waiting(s *Snapshot, now time.Time) (all []rollout.Waiting) {
 		}
 		w := rollout.Waiting{
 			Name: pod.Name, UID: pod.UID, Since: pod.CreationTimestamp.UTC(), From: map[string]memory.Size{}, To: to,
-			Completes: s.isRun(pod), Undisturbed: constraints.Undisturbed(pod.Annotations), Stays: pod.Spec.Resources != nil,
+			Completes: s.isRun(pod), DoNotDisrupt: constraints.DoNotDisrupt(pod.Annotations),
+			NotResizable: pod.Spec.Resources != nil,
 		}
 		message, _ := unscheduled(pod)
 		w.Scheduler = quote.Message(message)
 		for c := range constraints.Containers(&pod.Spec) {
 			if size, raised := to[c.Name]; raised {
-				w.From[c.Name], w.Stays = constraints.SizeOf(&c.Resources), w.Stays || size.Request == 0
+				w.From[c.Name], w.NotResizable = constraints.SizeOf(&c.Resources), w.NotResizable || size.Request == 0
 			}
 		}
 		all = append(all, w)
@@ -118,7 +119,7 @@ func (st *State) waiting(s *Snapshot, now time.Time) (all []rollout.Waiting) {
 func rolloutPolicy(s *Snapshot, replicas int) rollout.Policy {
 	sizing, d := s.Profile.Spec.Sizing, s.Profile.Disruption()
 	p := rollout.Policy{
-		Evict: sizing.Mode == v1alpha1.SizingInPlaceOrEvict && !s.NoWebhook, OnlyWatch: !resizes(sizing.Mode),
+		Evict: sizing.Mode == v1alpha1.SizingInPlaceOrEvict && !s.NoWebhook, KeepRunningPods: !resizes(sizing.Mode),
 		OnlyRecommend: !sizing.Mode.SizesNewPods(), NoWebhook: s.NoWebhook,
 		SingleReplicaMayRestart: d.SingleReplica == "Allowed", MaxUnavailable: profile.MaxUnavailable(d, replicas),
 		Watch: d.Watch.Duration, Cooldown: d.Cooldown.Duration, RestartsPerDay: int(*s.Profile.Drift().MaxPerDay),
@@ -136,7 +137,7 @@ func rolloutPolicy(s *Snapshot, replicas int) rollout.Policy {
 func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, plan *inject.Plan, now time.Time) rollout.Pod {
 	p := rollout.Pod{
 		Name: pod.Name, UID: pod.UID, Created: pod.CreationTimestamp.UTC(), Terminating: pod.DeletionTimestamp != nil,
-		Completes: s.isRun(pod), Undisturbed: constraints.Undisturbed(pod.Annotations),
+		Completes: s.isRun(pod), DoNotDisrupt: constraints.DoNotDisrupt(pod.Annotations),
 		QoS: string(pod.Status.QOSClass), NodeSize: s.Facts.NodeSize[pod.Spec.NodeName], Resize: resizeOf(pod),
 		Inadmissible: func(sizes map[string]memory.Size) string { return s.Facts.Refusal(pod, sizes) },
 	}
@@ -146,7 +147,7 @@ func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, plan *inject.Plan, now
 	}
 	managed := Managed(s.Profile, pod)
 	if p.Whole = runningWhole(s, pod, managed); p.Whole == nil && st.Refused.Size > 0 {
-		p.Given = func(sizes map[string]memory.Size) (map[string]memory.Size, string) {
+		p.WebhookSizes = func(sizes map[string]memory.Size) (map[string]memory.Size, string) {
 			return st.replacementSizes(s, pod, managed, sizes, now)
 		}
 	}
@@ -158,7 +159,7 @@ func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, plan *inject.Plan, now
 		}
 		running.Shared = running.Spec.Limit == 0 && p.Whole != nil && p.Whole.Spec.Limit > 0
 		program := st.programIn(pod, c.Name)
-		running.Program, running.Changed = program.ID, program.Changed
+		running.Program, running.ImageChanged = program.ID, program.Changed
 		if e := st.evidenceOf(c.Name, program.ID); e != nil { // nil: memfit does not manage the program
 			running.Owner = program.Owner
 			if e.ownerSizeNew(now) {
@@ -166,11 +167,11 @@ func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, plan *inject.Plan, now
 			}
 			running.Outdated = running.Owner != e.Owner
 			if p.Created.After(e.HighestAt) && !running.Outdated {
-				running.Before = e.HighestLimit
+				running.PreviousMax = e.HighestLimit
 			}
 			if p.Writer == "" && inject.WasResized(pod) {
 				owner := cmp.Or(running.Owner.Limit, program.Created)
-				running.Owed = min(cmp.Or(program.Created, owner), owner)
+				running.RestoreLimit = min(cmp.Or(program.Created, owner), owner)
 			}
 			if running.Owner.Limit == 0 && !running.Shared && st.knowsOwner(pod, c.Name) {
 				running.Owner.Limit = rollout.NoLimit
@@ -183,12 +184,12 @@ func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, plan *inject.Plan, now
 		if limit, asked, known := st.ledger.EffectiveLimit(ref); known && asked > 0 && !running.Shared {
 			running.Effective = limit
 		}
-		running.DoubtedUntil = st.ledger.DoubtedUntil(ref)
+		running.RevertibleUntil = st.ledger.RevertibleUntil(ref)
 		if in := st.instance(&ref); in != nil {
 			running.Demand, running.Usage = in.recent.now(), memory.Bytes(in.recent.usage)*memory.KiB
 			running.Measured, running.WorkingSetOnly = in.recent.lastAt(), in.recent.workingSetOnly
 		}
-		frozen := plan.Container(c.Name).Frozen()
+		frozen := plan.Container(c.Name).StartHeapCap()
 		running.FrozenHeap, running.Overhead, running.Literal = frozen.Cap, frozen.Overhead, frozen.Literal
 		if st.limitedByCap(ref, frozen, running.Demand) {
 			running.CapFor = frozen.For
@@ -203,7 +204,7 @@ func (st *State) runningPod(s *Snapshot, pod *corev1.Pod, plan *inject.Plan, now
 func (st *State) replacementSizes(
 	s *Snapshot, pod *corev1.Pod, managed []managedContainer, sizes map[string]memory.Size, now time.Time,
 ) (reduced map[string]memory.Size, why string) {
-	var asks []constraints.Ask
+	var asks []constraints.DesiredSize
 	for i := range managed {
 		c := &managed[i]
 		want, asked := sizes[c.Name]
@@ -214,7 +215,7 @@ func (st *State) replacementSizes(
 			inputs := st.creationOf(s, &st.rollout, c.Name, want, now)
 			want = inputs.size()
 		}
-		asks = append(asks, constraints.Ask{
+		asks = append(asks, constraints.DesiredSize{
 			Container: c.Name, Base: st.programIn(pod, c.Name).Owner, Want: want,
 			Equal: st.staysGuaranteed(c) || c.policy.SizePolicy().RequestEqualsLimit,
 		})
@@ -232,7 +233,7 @@ func (st *State) replacementSizes(
 
 // limitedByCap reports whether a process needs a higher heap cap: it last ended with a full heap or, if the cap is
 // soft, uses more than the cap.
-func (st *State) limitedByCap(c memory.ContainerRef, f inject.Frozen, demand memory.Bytes) bool {
+func (st *State) limitedByCap(c memory.ContainerRef, f inject.StartHeapCap, demand memory.Bytes) bool {
 	if !f.Hard {
 		return demand > f.Cap.Plus(f.Overhead).Percent(105)
 	}
@@ -261,7 +262,7 @@ func setLifecycle(
 			return
 		}
 	}
-	c.Brief = last != nil && last.FinishedAt.Sub(last.StartedAt.Time) < briefLife
+	c.EndedEarly = last != nil && last.FinishedAt.Sub(last.StartedAt.Time) < briefLife
 }
 
 func isInit(pod *corev1.Pod, name string) bool {
@@ -328,8 +329,8 @@ func lastDay(h *history.Container) memory.Bytes {
 	return peak
 }
 
-// BudgetForbids is the reason for not evicting or restarting a pod.
-const BudgetForbids = "a PodDisruptionBudget does not allow it now"
+// BlockedByBudget is the reason for not evicting or restarting a pod.
+const BlockedByBudget = "a PodDisruptionBudget does not allow it now"
 
 // OutcomeOf converts the API server's response to an action; it returns err if the outcome is uncertain. noRight is
 // true if RBAC does not permit the action. The response does not show this, because admission also responds with
@@ -346,7 +347,7 @@ func OutcomeOf(a rollout.Action, err error, noRight bool) (rollout.Outcome, erro
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
 		return rollout.Outcome{Kind: rollout.OutcomeGone}, nil
 	case a.Evict && apierrors.IsTooManyRequests(err):
-		return rollout.Outcome{Kind: rollout.OutcomeBudget, Why: BudgetForbids}, nil
+		return rollout.Outcome{Kind: rollout.OutcomeBudget, Why: BlockedByBudget}, nil
 	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsMethodNotSupported(err),
 		apierrors.IsBadRequest(err):
 		why := "the API server refused the change: " + quote.Line(err.Error())
@@ -365,8 +366,8 @@ func OutcomeOf(a rollout.Action, err error, noRight bool) (rollout.Outcome, erro
 	return rollout.Outcome{}, err
 }
 
-// Disturbs reports whether an action makes an available pod unavailable.
-func Disturbs(pod *corev1.Pod, a rollout.Action) bool {
+// MakesUnavailable reports whether an action makes an available pod unavailable.
+func MakesUnavailable(pod *corev1.Pod, a rollout.Action) bool {
 	restarts := false
 	for c := range constraints.Containers(&pod.Spec) {
 		_, asked := a.Sizes[c.Name]
@@ -375,9 +376,9 @@ func Disturbs(pod *corev1.Pod, a rollout.Action) bool {
 	return available(pod) && (a.Evict || !a.Undo && restarts)
 }
 
-// TooFewServe returns why no further pod may become unavailable; empty: one may. wanted is the desired number of pods;
-// 0: unknown, so that the number of pods that have not ended counts.
-func (st *State) TooFewServe(s *Snapshot, a rollout.Action, wanted int) string {
+// TooFewAvailable returns why no further pod may become unavailable; empty: one may. wanted is the desired number of
+// pods; 0: unknown, so that the number of pods that have not ended counts.
+func (st *State) TooFewAvailable(s *Snapshot, a rollout.Action, wanted int) string {
 	var pods []rollout.Pod
 	for _, pod := range s.Pods {
 		if ended(pod) {
@@ -416,9 +417,9 @@ func available(pod *corev1.Pod) bool {
 	return ready(pod) && pod.DeletionTimestamp == nil && !ended(pod)
 }
 
-// InsteadOfResize returns what users can do to give pods a higher limit without memfit's right to resize; empty: the
+// WithoutResizeHint returns what users can do to give pods a higher limit without memfit's right to resize; empty: the
 // limit is not higher, or new pods do not get it.
-func InsteadOfResize(s *Snapshot, pod *corev1.Pod, a rollout.Action) string {
+func WithoutResizeHint(s *Snapshot, pod *corev1.Pod, a rollout.Action) string {
 	for name, to := range a.Sizes {
 		spec, _ := constraints.Find(pod, name)
 		if spec != nil && !s.NoWebhook && to.Limit > constraints.SizeOf(&spec.Resources).Limit {

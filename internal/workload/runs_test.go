@@ -107,8 +107,8 @@ func TestOwnersForbidToDisturbAPod(t *testing.T) {
 				build.Profile("shop", "web", v1alpha1.RuntimeNative, build.Sizing(v1alpha1.SizingInPlaceOrEvict)),
 			),
 		}
-		if in := rolloutInput(s, NewState(), nil, &plans{}, began); in.Pods[0].Undisturbed != c.want {
-			t.Errorf("%s: %s: got %q", c.key, c.value, in.Pods[0].Undisturbed)
+		if in := rolloutInput(s, NewState(), nil, &plans{}, began); in.Pods[0].DoNotDisrupt != c.want {
+			t.Errorf("%s: %s: got %q", c.key, c.value, in.Pods[0].DoNotDisrupt)
 		}
 	}
 }

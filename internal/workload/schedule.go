@@ -86,7 +86,7 @@ type Arrival struct {
 }
 
 // Wait returns the delay of a requested step; 0: none. absorb reports whether samples are added to the state during the
-// delay, which [State.Absorb] may end.
+// delay, which [State.AddSamples] may end.
 func (a *Arrival) Wait() (wait time.Duration, absorb bool) {
 	if a.Runs {
 		if wait := a.SteppedAt.Add(restOfRuns).Sub(a.Now); wait > 0 {
@@ -119,13 +119,13 @@ func (st *State) ContainerEnded(events *PendingEvents) bool {
 // minute, and nearly all are unchanged.
 func (st *State) DropOldCounters(events *PendingEvents) (dropped bool) {
 	had := len(events.Counters)
-	events.Counters = slices.DeleteFunc(events.Counters, func(c memory.KillCounter) bool { return !st.ledger.News(c) })
+	events.Counters = slices.DeleteFunc(events.Counters, func(c memory.KillCounter) bool { return !st.ledger.Relevant(c) })
 	return len(events.Counters) < had
 }
 
-// Absorb adds samples to the state between two steps, because a step takes a hundred times as long. It reports whether
-// a step is pressing: an instance grows close to its limit, or a stall begins or ends.
-func (st *State) Absorb(events *PendingEvents, now time.Time) (pressing bool) {
+// AddSamples adds samples to the state between two steps, because a step takes a hundred times as long. It reports
+// whether a step is pressing: an instance grows close to its limit, or a stall begins or ends.
+func (st *State) AddSamples(events *PendingEvents, now time.Time) (pressing bool) {
 	pressing = st.watchStalls(events.Samples)
 	st.addSamples(events.Samples, now)
 	st.Source = cmp.Or(events.Source, st.Source)

@@ -37,14 +37,14 @@ func TestSilence(t *testing.T) {
 		unmeasured bool
 	}{
 		"every node answers":      {Snapshot{Governed: on("a", "b")}, "", false},
-		"a node of others is not": {Snapshot{Governed: on("a"), Silent: silent("b")}, "", false},
-		"no pod runs":             {Snapshot{Governed: on(""), Silent: silent("b")}, "", false},
+		"a node of others is not": {Snapshot{Governed: on("a"), SilentNodes: silent("b")}, "", false},
+		"no pod runs":             {Snapshot{Governed: on(""), SilentNodes: silent("b")}, "", false},
 		"one of two": {
-			Snapshot{Governed: on("a", "b", "b"), Silent: silent("b", "c")},
+			Snapshot{Governed: on("a", "b", "b"), SilentNodes: silent("b", "c")},
 			"usage cannot be read from 1 node: b (since 2026-11-24T04:05:06Z): timeout" + what, false,
 		},
 		"both, and a pod that waits": {
-			Snapshot{Governed: on("a", "b", ""), Silent: silent("a", "b")},
+			Snapshot{Governed: on("a", "b", ""), SilentNodes: silent("a", "b")},
 			"usage cannot be read from 2 nodes: a (since 2026-11-24T04:05:06Z): timeout; " +
 				"b (since 2026-11-24T04:05:06Z): timeout" + what, true,
 		},
@@ -60,7 +60,7 @@ func TestSilence(t *testing.T) {
 			t.Errorf("%s: unmeasured is %v", name, got)
 		}
 	}
-	five := whyNoUsage(&Snapshot{Governed: on("a", "b", "c", "d", "e"), Silent: silent("a", "b", "c", "d", "e")})
+	five := whyNoUsage(&Snapshot{Governed: on("a", "b", "c", "d", "e"), SilentNodes: silent("a", "b", "c", "d", "e")})
 	if !strings.Contains(five, "5 nodes: a ") || !strings.Contains(five, "timeout; and 2 more (") ||
 		strings.Contains(five, "node d") {
 		t.Errorf("five silent nodes are %q", five)

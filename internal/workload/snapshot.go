@@ -21,7 +21,7 @@ import (
 )
 
 // perRun reports whether every pod of the workload is a separate run with its own arguments.
-func (s *Snapshot) perRun() bool { return identity.Is(s.Owner.Ref) }
+func (s *Snapshot) perRun() bool { return identity.IsIdentity(s.Owner.Ref) }
 
 // isRun reports whether a pod runs to completion, like the pods of a Job. It reads the owner's kind and the pod's
 // restartPolicy, because any custom resource may own Jobs. Without a pod (nil), only the owner's kind counts.
@@ -95,13 +95,13 @@ type Snapshot struct {
 	Template *corev1.Pod
 	// Events are the events of this workload, without events of an earlier workload with the same name.
 	Events PendingEvents
-	// Earlier is what [State.Remains] returned for an earlier workload with the same name; nil: none.
+	// Earlier is what [State.RetainedState] returned for an earlier workload with the same name; nil: none.
 	Earlier *State
 	// Snapshots are the agents' reports about pods, by the pod's UID; nil: no agent runs.
 	Snapshots map[types.UID]*v1alpha1.MemorySnapshot
-	// Silent are the nodes of the cluster that have not reported usage for a while ([memory.Lasting]).
-	Silent []memory.Silence
-	Facts  constraints.Facts
+	// SilentNodes are the nodes of the cluster that have not reported usage for a while ([memory.Lasting]).
+	SilentNodes []memory.Silence
+	Facts       constraints.Facts
 	// Priors are data from young containers of other workloads with similar containers.
 	Priors recommend.Priors
 	// Allowance is the cluster's remaining change budget; nil: no budget.

@@ -215,7 +215,7 @@ func countCoverage(s *Snapshot, observed map[string]inject.Observed, plans *plan
 				c.outOfStep = cmp.Or(c.outOfStep, "Pod "+pod.Name+" was resized in place: "+why+
 					"; only a new pod gets it: delete this one at a convenient time")
 			}
-		case inject.Missed:
+		case inject.NotInjected:
 			c.Missed++
 			c.outOfDate = cmp.Or(c.outOfDate, "pod "+pod.Name+": "+why)
 		case inject.Skipped:

@@ -21,7 +21,7 @@ import (
 )
 
 // completeObservations sets the fields that [oom.Observe] leaves unset, because a pod's status does not contain the
-// data: Runtime, HeapCap, CapFor, Measured, LastLook and NodeShort.
+// data: Runtime, HeapCap, CapFor, Measured, LastSeen and NodePressureSince.
 func completeObservations(s *Snapshot, st *State, observations []oom.Observation) {
 	if !slices.ContainsFunc(observations, func(o oom.Observation) bool { return len(o.Ended) > 0 }) {
 		return
@@ -35,18 +35,18 @@ func completeObservations(s *Snapshot, st *State, observations []oom.Observation
 	})
 	for i := range observations {
 		o := &observations[i]
-		o.Measured, o.NodeShort = st.measuredSince, s.Facts.NodesShort[o.Node]
+		o.Measured, o.NodePressureSince = st.measuredSince, s.Facts.NodePressureSince[o.Node]
 		if in := st.instance(&o.Container); in != nil {
 			o.HeapCap = in.heapCap
 			if in.endedIn(o) && (!in.ended || o.Ended[len(o.Ended)-1].Index > in.restarts) {
-				o.LastLook = in.statusSeen.Time()
+				o.LastSeen = in.statusSeen.Time()
 			}
 		}
 		o.CapFor = capFor(s, o)
 		name := o.Container.Container
 		declared := s.Profile.Container(name, annotations).Runtime.Type
 		if o.Runtime = string(declared); declared == v1alpha1.RuntimeAuto {
-			o.Runtime = plan().Container(name).Runs()
+			o.Runtime = plan().Container(name).RuntimeName()
 		}
 	}
 }
@@ -59,7 +59,7 @@ func capFor(s *Snapshot, o *oom.Observation) memory.Bytes {
 		return 0
 	}
 	plan := inject.OfRunning(s.Governed[i], s.Profile, nil)
-	return plan.Container(o.Container.Container).Frozen().For
+	return plan.Container(o.Container.Container).StartHeapCap().For
 }
 
 // Effects are the outputs of a step. The reconciler writes the MemoryCheckpoint with the next state, then the Status,
@@ -135,7 +135,7 @@ func (st *State) processEvents(s *Snapshot, now time.Time) (kills, explained []m
 	ofAgents, explained := st.ledger.UpdateAgents(agentKills, st.peak, st.limit, now)
 	kills, explained = mergeKills(append(kills, ofAgents...), explained)
 	st.ledger.Attribute(st.ProgramOf)
-	st.ledger.UsedUp(now, st.rollout.UsedUp)
+	st.ledger.SetLimitsWithoutLoan(now, st.rollout.LimitWithoutLoan)
 	st.watchStalls(in.Samples)
 	existing := uids(s.Pods, nil)
 	stalls = st.updateStalls(agentStalls, existing, now)

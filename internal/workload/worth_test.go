@@ -36,11 +36,11 @@ func TestWorth(t *testing.T) {
 	} {
 		after := before.DeepCopy()
 		c.edit(&after.Containers[0])
-		was, is := NewState().WorthOf(&before), NewState().WorthOf(after)
-		if news := was.News != is.News; news != c.news {
+		was, is := NewState().HashStatus(&before), NewState().HashStatus(after)
+		if news := was.Stable != is.Stable; news != c.news {
 			t.Errorf("%s: news is %v", name, news)
 		}
-		if figures := was.Figures != is.Figures; figures != c.figures {
+		if figures := was.Fluctuating != is.Fluctuating; figures != c.figures {
 			t.Errorf("%s: figures moved is %v", name, figures)
 		}
 	}

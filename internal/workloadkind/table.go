@@ -30,7 +30,7 @@ type Kind struct {
 	// kinds have the pod template that users edit, so the search for the owner ends there, even if an operator owns them:
 	// one Kafka resource has several StatefulSets, whose containers must not share a recommendation.
 	Intermediate bool
-	Asks         bool // users annotate objects of this kind with a profile
+	TakesProfile bool // users annotate objects of this kind with a profile
 	PodNames     PodNames
 	HashLabel    string // the pod label with the hash in the names of its ReplicaSets ("<name>-<hash>")
 	HasHash      bool   // objects of this kind have the HashLabel of their owner
@@ -72,29 +72,29 @@ var table = []Kind{
 	{
 		Group: "apps", Version: "v1", Name: "Deployment", Resource: "deployments", short: "deploy",
 		Template: inSpec, PodCount: replicas, MergedByName: true,
-		Recreates: true, Restarts: true, PodNames: GeneratedWithHash, Watched: true, Asks: true,
+		Recreates: true, Restarts: true, PodNames: GeneratedWithHash, Watched: true, TakesProfile: true,
 		HashLabel: "pod-template-hash", // since Kubernetes 1.2
 	},
 	{
 		Group: "apps", Version: "v1", Name: "StatefulSet", Resource: "statefulsets", short: "sts",
 		Template: inSpec, PodCount: replicas, MergedByName: true,
-		Recreates: true, Restarts: true, PodNames: Ordinal, Watched: true, Asks: true,
+		Recreates: true, Restarts: true, PodNames: Ordinal, Watched: true, TakesProfile: true,
 	},
 	{
 		Group: "apps", Version: "v1", Name: "DaemonSet", Resource: "daemonsets", short: "ds",
 		Template: inSpec, PodCount: []string{"status", "desiredNumberScheduled"}, MergedByName: true,
-		Recreates: true, Restarts: true, PodNames: Generated, Watched: true, Asks: true, PerNode: true,
+		Recreates: true, Restarts: true, PodNames: Generated, Watched: true, TakesProfile: true, PerNode: true,
 	},
 	{
 		Group: "batch", Version: "v1", Name: "Job", Resource: "jobs",
 		Template: inSpec, Frozen: true, MergedByName: true, Queued: true,
-		Recreates: true, Completes: true, PodNames: GeneratedWithIndex, Asks: true,
+		Recreates: true, Completes: true, PodNames: GeneratedWithIndex, TakesProfile: true,
 		Watched: true, Intermediate: true, // owned by a CronJob, a JobSet, ... or written by hand
 	},
 	{
 		Group: "batch", Version: "v1", Name: "CronJob", Resource: "cronjobs", short: "cj",
 		MergedByName: true, Template: []string{"spec", "jobTemplate", "spec", "template"},
-		Recreates: true, Completes: true, PodNames: GeneratedWithTime, Watched: true, Asks: true,
+		Recreates: true, Completes: true, PodNames: GeneratedWithTime, Watched: true, TakesProfile: true,
 	},
 	{
 		Version: "v1", Name: "ReplicationController", Resource: "replicationcontrollers", short: "rc",

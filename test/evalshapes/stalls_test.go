@@ -81,7 +81,7 @@ func TestStallsAreDistinguishedFromSimilarLoad(t *testing.T) {
 			got, found := w.Stall()
 			switch c["stalls"] {
 			case "true":
-				if late := got.Known.Sub(samples[0].Started); !found || !got.Ended.IsZero() || late > knownWithin {
+				if late := got.Confirmed.Sub(samples[0].Started); !found || !got.Ended.IsZero() || late > knownWithin {
 					t.Errorf("found %v, %s after the start, want within %s: %+v", found, late, knownWithin, got)
 				}
 			case "false":

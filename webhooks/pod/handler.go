@@ -27,7 +27,7 @@ func (h *Injector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.Refuse(w, body.Bytes(), err.Error())
 		return
 	}
-	answer := h.Answer(r.Context(), &req)
+	answer := h.Respond(r.Context(), &req)
 	answer.UID = req.UID
 	write(w, answer)
 }

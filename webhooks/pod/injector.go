@@ -70,8 +70,8 @@ type Injector struct {
 	Clock clock.PassiveClock
 }
 
-// Answer returns the response for one pod, or for a suspended Job. It always allows the request.
-func (h *Injector) Answer(ctx context.Context, req *review) (a *admissionv1.AdmissionResponse) {
+// Respond returns the response for one pod, or for a suspended Job. It always allows the request.
+func (h *Injector) Respond(ctx context.Context, req *review) (a *admissionv1.AdmissionResponse) {
 	start, result := h.Clock.Now(), resultError
 	defer func() {
 		if p := recover(); p != nil {
@@ -201,7 +201,7 @@ func (h *Injector) input(ctx context.Context, resolved policy.Resolution, pod *c
 		Pod: pod, Profile: resolved.Profile, Sizes: sizes, Facts: facts,
 		// in every mode, because a heap cap must not be below what running processes need
 		Observed:      inject.ObservedIn(rec.Status.Containers),
-		ConfigMapKeys: h.configMapKeys(ctx, pod), PerRun: identity.Is(resolved.Ref),
+		ConfigMapKeys: h.configMapKeys(ctx, pod), PerRun: identity.IsIdentity(resolved.Ref),
 	}}, nil
 }
 
@@ -210,7 +210,7 @@ func (h *Injector) input(ctx context.Context, resolved policy.Resolution, pod *c
 func (h *Injector) pending(
 	ctx context.Context, resolved policy.Resolution, pod *corev1.Pod,
 ) map[string][]pendingKill {
-	if h.Kills == nil || !identity.Is(resolved.Ref) || resolved.Paused != "" ||
+	if h.Kills == nil || !identity.IsIdentity(resolved.Ref) || resolved.Paused != "" ||
 		!resolved.Profile.Spec.Sizing.Mode.SizesNewPods() || !hasMemoryLimit(pod) {
 		return nil
 	}
@@ -243,7 +243,7 @@ func (h *Injector) facts(
 	if err != nil {
 		return nil, err
 	}
-	facts := constraints.About(resolved.Ref, nil, pod, objects)
+	facts := constraints.FactsOf(resolved.Ref, nil, pod, objects)
 	facts.LargestNode, facts.NodeDescription = largestNode(pod, rec, &facts)
 	if refused := rec.Status.RefusedRequest; refused != nil {
 		facts.Refused = memory.FromQuantity(*refused)
@@ -295,7 +295,7 @@ func (h *Injector) recommendation(
 		}
 		return nil, fmt.Errorf("reading MemoryRecommendation %s: %w", key, err)
 	}
-	if !records.BelongTo(rec.OwnerReferences, resolved.Ref, resolved.UID) {
+	if !records.UsableFor(rec.OwnerReferences, resolved.Ref, resolved.UID) {
 		// the record belongs to an earlier workload with this name, which may have run another program
 		return &v1alpha1.MemoryRecommendation{}, nil
 	}

@@ -47,8 +47,8 @@ type PendingKills struct {
 	Resolver *policy.Resolver
 	// APIReader reads from the API server, never from a cache.
 	APIReader client.Reader
-	// NodeShort is [constraintindex.Index.NodeShort].
-	NodeShort func(node string) time.Time
+	// NodePressureSince is [constraintindex.Index.NodePressureSince].
+	NodePressureSince func(node string) time.Time
 	// Clock returns the time.
 	Clock clock.PassiveClock
 
@@ -116,7 +116,7 @@ func (p *PendingKills) list(ctx context.Context, namespace string, of labels.Sel
 // Observe stores the kills in a pod's status.
 func (p *PendingKills) Observe(ctx context.Context, pod *corev1.Pod) {
 	p.observe(ctx, pod, func(ctx context.Context, pod metav1.Object) (policy.Resolution, error) {
-		return p.Resolver.ResolveCached(ctx, pod, policy.Kept{})
+		return p.Resolver.ResolveCached(ctx, pod, policy.Remembered{})
 	})
 }
 
@@ -132,7 +132,7 @@ func (p *PendingKills) observe(
 	if err != nil {
 		logf.FromContext(ctx).V(1).Info("Could not resolve a failed pod", "pod", pod.Name, "err", err.Error())
 	}
-	if err != nil || !identity.Is(resolved.Ref) || resolved.Profile == nil {
+	if err != nil || !identity.IsIdentity(resolved.Ref) || resolved.Profile == nil {
 		return
 	}
 	p.mu.Lock()
@@ -194,7 +194,7 @@ func (p *PendingKills) Of(ref memory.WorkloadRef) map[string][]pendingKill {
 	defer p.mu.Unlock()
 	var byContainer map[string][]pendingKill
 	for _, k := range p.byIdentity[ref] {
-		if !k.pending(p.Clock.Now()) || oom.ShortAt(p.NodeShort(k.node), k.Time) {
+		if !k.pending(p.Clock.Now()) || oom.UnderPressureAt(p.NodePressureSince(k.node), k.Time) {
 			continue
 		}
 		if byContainer == nil {

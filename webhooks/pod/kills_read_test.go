@@ -191,7 +191,7 @@ func step(t *testing.T, n int) *identity.Identity {
 	t.Helper()
 	pod := taskPod(fmt.Sprintf("step-%d", n), 1)
 	of := memory.WorkloadRef{APIVersion: "tekton.dev/v1", Kind: "TaskRun", Namespace: "ci", Name: "x"}
-	id, found := identity.Of(pod, of, nil)
+	id, found := identity.Find(pod, of, nil)
 	if !found {
 		t.Fatal("a step has no identity")
 	}

@@ -50,7 +50,8 @@ func replicaOfWebhook(t *testing.T, mode v1alpha1.SizingMode) (*Injector, *clock
 	return &Injector{
 		Resolver: resolver, Reader: reader, Clock: clock,
 		Kills: &PendingKills{
-			Resolver: resolver, APIReader: &apiServer{}, Clock: clock, NodeShort: (&constraintindex.Index{}).NodeShort,
+			Resolver: resolver, APIReader: &apiServer{}, Clock: clock,
+			NodePressureSince: (&constraintindex.Index{}).NodePressureSince,
 		},
 		Metrics: NewMetrics(prometheus.NewRegistry()),
 	}, clock
@@ -89,7 +90,7 @@ func admitted(t *testing.T, h *Injector, pod *corev1.Pod) *corev1.Pod {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := h.Answer(t.Context(), &r)
+	a := h.Respond(t.Context(), &r)
 	failed := func(w string) bool { return strings.Contains(w, "internal error") }
 	if !a.Allowed || slices.ContainsFunc(a.Warnings, failed) {
 		t.Fatalf("%+v", a)
@@ -169,7 +170,7 @@ func TestAKillOnANodeThatIsShortOfMemory(t *testing.T) {
 	h, clock := replicaOfWebhook(t, v1alpha1.SizingOnCreate)
 	died := clock.Now()
 	short := map[string]time.Time{}
-	h.Kills.NodeShort = func(node string) time.Time { return short[node] }
+	h.Kills.NodePressureSince = func(node string) time.Time { return short[node] }
 	pod := killed(admitted(t, h, taskPod("unit", 1)), died)
 	pod.Spec.NodeName = "node-1"
 	h.Kills.Observe(t.Context(), pod)

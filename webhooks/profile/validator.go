@@ -24,7 +24,7 @@ import (
 // +kubebuilder:webhook:path=/validate-memfit-dev-v1alpha1-clustermemoryprofile,mutating=false,failurePolicy=ignore,sideEffects=None,groups=memfit.dev,resources=clustermemoryprofiles,verbs=create;update,versions=v1alpha1,name=vclustermemoryprofile.memfit.dev,admissionReviewVersions=v1,timeoutSeconds=5
 
 // SetupValidators registers the validators of both kinds of profile.
-func SetupValidators(mgr ctrl.Manager, known Known) {
+func SetupValidators(mgr ctrl.Manager, known IndexSource) {
 	server := mgr.GetWebhookServer()
 	server.Register(profilePath, &admission.Webhook{Handler: validator{known, profile.KindNamespaced}})
 	server.Register(clusterProfilePath, &admission.Webhook{Handler: validator{known, profile.KindCluster}})
@@ -35,12 +35,12 @@ const ( // the paths in the markers above
 	clusterProfilePath = "/validate-memfit-dev-v1alpha1-clustermemoryprofile"
 )
 
-// Known has the index of the profiles that this replica of memfit applies.
-type Known interface{ Profiles() *profile.Index }
+// IndexSource has the index of the profiles that this replica of memfit applies.
+type IndexSource interface{ Profiles() *profile.Index }
 
 // validator validates new and updated profiles of one kind.
 type validator struct {
-	known Known
+	known IndexSource
 	kind  string
 }
 
@@ -87,8 +87,8 @@ func (v validator) validate(
 				"memfit: spec.selector is empty, so it selects every pod of the cluster that no MemoryProfile selects")
 		}
 	}
-	errs = n.Refused()
-	if other := index.Defaults(n.Namespace); n.GivesDefaults() && other != nil && other.Ref.Name != p.Name &&
+	errs = n.Validate()
+	if other := index.Defaults(n.Namespace); n.HoldsDefaults() && other != nil && other.Ref.Name != p.Name &&
 		(old == nil || old.Role != v1alpha1.RoleDefaults) { // if both exist already, either may be edited
 		errs = append(errs, field.Forbidden(root.Child("role"), fmt.Sprintf("%s already has role: Defaults, and each "+
 			"namespace, and the cluster, can have only one such profile: set the values there", other)))

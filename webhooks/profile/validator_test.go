@@ -107,7 +107,7 @@ type known struct{ index *profile.Index }
 
 func (k known) Profiles() *profile.Index { return k.index }
 
-func indexed(profiles []profile.Profile) Known { return known{profile.NewIndex(profiles)} }
+func indexed(profiles []profile.Profile) IndexSource { return known{profile.NewIndex(profiles)} }
 
 // TestInheritance: a second profile with role Defaults is refused where it is made, and nobody else is for what another
 // one says: in which order the two are applied is not theirs to know.

@@ -107,7 +107,7 @@ func (cs *connections) closeOldest(may func(*connection) bool) bool {
 	if victim == nil {
 		return false
 	}
-	cs.metrics.refused.WithLabelValues(reasonGivenUp).Inc()
+	cs.metrics.refused.WithLabelValues(reasonClosed).Inc()
 	cs.remove(victim)
 	_ = victim.Conn.Close()
 	return true

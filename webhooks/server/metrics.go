@@ -8,7 +8,7 @@ import "github.com/prometheus/client_golang/prometheus"
 // Values of the metric label "reason".
 const (
 	reasonConnections = "too-many-connections"
-	reasonGivenUp     = "connection-given-up"
+	reasonClosed      = "connection-closed"
 	reasonCertificate = "client-certificate"
 	reasonHandshake   = "handshake"
 	reasonTooLarge    = "too-large"
@@ -40,7 +40,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		}),
 	}
 	for _, reason := range []string{
-		reasonConnections, reasonGivenUp, reasonCertificate, reasonHandshake, reasonTooLarge, reasonBusy, reasonSlow,
+		reasonConnections, reasonClosed, reasonCertificate, reasonHandshake, reasonTooLarge, reasonBusy, reasonSlow,
 		reasonCutOff,
 	} {
 		m.refused.WithLabelValues(reason) // exported as 0, so that rates include the first refusal

@@ -197,11 +197,11 @@ func TestWhatIsAnnouncedCostsNothing(t *testing.T) {
 	// A slow machine may not fill the room before silent ones time out: with room for one, each takes another's place.
 	r.connections.max = 1
 	r.connections.mu.Unlock()
-	given := r.refused(reasonGivenUp)
+	given := r.refused(reasonClosed)
 	for range 10 {
 		r.dial()
 	}
-	if n := r.refused(reasonGivenUp) - given; n < 9 {
+	if n := r.refused(reasonClosed) - given; n < 9 {
 		t.Errorf("%v connections were given up for 10 with room for one", n)
 	}
 }
@@ -250,7 +250,7 @@ func TestBytesInFlightAreBounded(t *testing.T) {
 	close(end)
 	senders.Wait()
 	var givenUp dto.Metric
-	if err := metrics.refused.WithLabelValues(reasonGivenUp).Write(&givenUp); err != nil {
+	if err := metrics.refused.WithLabelValues(reasonClosed).Write(&givenUp); err != nil {
 		t.Fatal(err)
 	}
 	if n := givenUp.GetCounter().GetValue(); n != slow-1 {

@@ -237,7 +237,7 @@ func (r rule) skips() []string {
 				all = append(all, condition)
 			}
 		}
-		if names := strings.Join(r.launchers(), ", "); k.Caps != nil && names != "" {
+		if names := strings.Join(r.launchers(), ", "); k.HeapCap != nil && names != "" {
 			condition := fmt.Sprintf("(!has(c.env) || !c.env.exists(e, e.name in [%s]))", names)
 			if !slices.Contains(all, condition) {
 				all = append(all, condition)

@@ -32,7 +32,7 @@ type Objects struct {
 // For returns profile n as a policy and its binding, both named memfit-NAMESPACE-NAME. It fails when CEL can express no
 // setting of the profile, or the profile governs no pod.
 func For(n *profile.Profile) (Objects, error) {
-	if n.GivesDefaults() {
+	if n.HoldsDefaults() {
 		return Objects{}, fmt.Errorf("%s has role: Defaults and governs no pod, so it has no policy", n)
 	}
 	var out Objects

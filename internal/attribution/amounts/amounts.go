@@ -68,10 +68,10 @@ const (
 // Names of details for levers. Amounts are bytes, unless noted. A missing detail is unknown.
 const (
 	// glibc.
-	Arenas    = "arenas"    // count, including the main arena
-	Retained  = "retained"  // resident in arenas and not in use
-	BeyondTwo = "beyondTwo" // resident in all arenas except the two largest
-	TopBeyond = "topBeyond" // resident at the tops of arenas, beyond what a trim threshold of 128 KiB leaves
+	Arenas              = "arenas"    // count, including the main arena
+	Retained            = "retained"  // resident in arenas and not in use
+	ArenasBeyondTwo     = "beyondTwo" // resident in all arenas except the two largest
+	TopsBeyondThreshold = "topBeyond" // resident at the tops of arenas, beyond what a trim threshold of 128 KiB leaves
 	// V8.
 	OldInUse      = "oldInUse"      // allocated in the old generation, resident or not
 	YoungResident = "youngResident" // of the young generation, including its reserve
@@ -97,8 +97,8 @@ const (
 	TrimNativeHeapInterval = "TrimNativeHeapInterval" // milliseconds
 	MaxRAMPercentage       = "MaxRAMPercentage"
 	MinRAMPercentage       = "MinRAMPercentage"
-	// HeapByMemory is 1 if the JVM computed MaxHeapSize as a share of its visible memory, 0 if a flag sets it.
-	HeapByMemory = "MaxHeapSizeByMemory"
+	// HeapFollowsMemory is 1 if the JVM computed MaxHeapSize as a share of its visible memory, 0 if a flag sets it.
+	HeapFollowsMemory = "MaxHeapSizeByMemory"
 	// HotSpot with Serial at its maximum heap: counters since the start, to predict collections with a larger heap.
 	YoungCollections = "youngCollections" // count
 	FullCollections  = "fullCollections"  // count

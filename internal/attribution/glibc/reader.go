@@ -89,7 +89,7 @@ type tally struct {
 	sums
 	size        uint64       // bytes that should be walked
 	perArena    []uint64     // resident bytes of each arena
-	topBeyond   uint64       // see [amounts.TopBeyond]
+	topBeyond   uint64       // see [amounts.TopsBeyondThreshold]
 	mappedBytes memory.Bytes // resident in large blocks
 	mappedCount int          // large blocks
 }
@@ -227,13 +227,13 @@ func (t *tally) usage(arenas []arena) amounts.Usage {
 		FreePartial:  memory.FromUint64(t.free - t.whole),
 		Coverage:     1,
 		Details: map[string]int64{
-			amounts.Arenas:    int64(len(arenas)),
-			Cached:            int64(memory.FromUint64(t.cached)),
-			Free:              int64(memory.FromUint64(t.free)),
-			amounts.TopBeyond: int64(memory.FromUint64(t.topBeyond)),
-			amounts.Retained:  int64(memory.FromUint64(t.sums.resident - min(t.sums.resident, t.inUse))),
-			amounts.BeyondTwo: int64(memory.FromUint64(beyondTwo(t.perArena))),
-			Allocated:         int64(memory.FromUint64(t.allocated)),
+			amounts.Arenas:              int64(len(arenas)),
+			Cached:                      int64(memory.FromUint64(t.cached)),
+			Free:                        int64(memory.FromUint64(t.free)),
+			amounts.TopsBeyondThreshold: int64(memory.FromUint64(t.topBeyond)),
+			amounts.Retained:            int64(memory.FromUint64(t.sums.resident - min(t.sums.resident, t.inUse))),
+			amounts.ArenasBeyondTwo:     int64(memory.FromUint64(beyondTwo(t.perArena))),
+			Allocated:                   int64(memory.FromUint64(t.allocated)),
 		},
 	}
 	if t.size > 0 {

@@ -115,7 +115,7 @@ func TestArenasBesideTwo(t *testing.T) {
 	m.Touch(heap2, 0x40)
 	u := look(t, m).Usages[0]
 	const pages = procmem.PageSize
-	if got := u.Details[amounts.BeyondTwo]; got != 2*pages || u.Details[amounts.Arenas] != 3 {
+	if got := u.Details[amounts.ArenasBeyondTwo]; got != 2*pages || u.Details[amounts.Arenas] != 3 {
 		t.Errorf("%d bytes beyond two of %d arenas, want two pages beyond two of 3", got, u.Details[amounts.Arenas])
 	}
 	resident := int64(0x20+2+0x40) * pages
@@ -123,7 +123,7 @@ func TestArenasBesideTwo(t *testing.T) {
 		t.Errorf("%d bytes are retained of %d, of which %d are in use", got, resident, u.InUse)
 	}
 	// The third arena's top begins in its first page, and 128 KiB and a page stay.
-	if got, want := u.Details[amounts.TopBeyond], int64(0x3f-0x21)*pages; got != want {
+	if got, want := u.Details[amounts.TopsBeyondThreshold], int64(0x3f-0x21)*pages; got != want {
 		t.Errorf("%d bytes are beyond the threshold, want %d", got, want)
 	}
 }

@@ -46,7 +46,7 @@ const (
 // collections returns the counters of Serial if its collections are costly and the heap follows the limit. It rereads
 // them until the last collection is a full one, for at most watchTime.
 func (r Reader) collections(ctx context.Context, s *attribution.Snapshot, details map[string]int64) map[string]int64 {
-	if details["UseSerialGC"] == 0 || details[amounts.HeapByMemory] != 1 || details[amounts.BusyTime] == 0 ||
+	if details["UseSerialGC"] == 0 || details[amounts.HeapFollowsMemory] != 1 || details[amounts.BusyTime] == 0 ||
 		details[amounts.CollectorTime] < details[amounts.BusyTime]/costly {
 		return nil
 	}

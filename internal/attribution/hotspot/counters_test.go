@@ -85,7 +85,9 @@ func TestCounters(t *testing.T) {
 
 // TestMomentOfCollections: collections are watched where they cost something, until a full one is the last.
 func TestMomentOfCollections(t *testing.T) {
-	costs := map[string]int64{"UseSerialGC": 1, amounts.HeapByMemory: 1, amounts.CollectorTime: 10, amounts.BusyTime: 100}
+	costs := map[string]int64{
+		"UseSerialGC": 1, amounts.HeapFollowsMemory: 1, amounts.CollectorTime: 10, amounts.BusyTime: 100,
+	}
 	r := Reader{Now: time.Now}
 	counted := busy()
 	counted[youngExit] = 300
@@ -101,10 +103,10 @@ func TestMomentOfCollections(t *testing.T) {
 		t.Errorf("%v after %d readings", got, reads)
 	}
 	for name, of := range map[string]map[string]int64{
-		"little":   {"UseSerialGC": 1, amounts.HeapByMemory: 1, amounts.CollectorTime: 1, amounts.BusyTime: 100},
-		"G1":       {"UseG1GC": 1, amounts.HeapByMemory: 1, amounts.CollectorTime: 10, amounts.BusyTime: 100},
+		"little":   {"UseSerialGC": 1, amounts.HeapFollowsMemory: 1, amounts.CollectorTime: 1, amounts.BusyTime: 100},
+		"G1":       {"UseG1GC": 1, amounts.HeapFollowsMemory: 1, amounts.CollectorTime: 10, amounts.BusyTime: 100},
 		"-Xmx":     {"UseSerialGC": 1, amounts.CollectorTime: 10, amounts.BusyTime: 100},
-		"no times": {"UseSerialGC": 1, amounts.HeapByMemory: 1},
+		"no times": {"UseSerialGC": 1, amounts.HeapFollowsMemory: 1},
 	} {
 		if got := r.collections(t.Context(), publishing(busy()).Snapshot(), of); got != nil {
 			t.Errorf("%s: %v", name, got)

@@ -91,7 +91,7 @@ func (j *jvm) usage(h heap, flags map[string]uint64) (amounts.Usage, error) {
 	}
 	u.Coverage = coverage(h, runs)
 	u.Details = map[string]int64{Filled: int64(memory.FromUint64(filled))}
-	for _, name := range append([]string{amounts.HeapByMemory}, Flags...) {
+	for _, name := range append([]string{amounts.HeapFollowsMemory}, Flags...) {
 		if value, set := flags[name]; set && value <= math.MaxInt64 {
 			u.Details[name] = int64(value)
 		}

@@ -169,14 +169,14 @@ func TestHeapOrigin(t *testing.T) {
 		j.g1()
 		j.Put(j.flags+2*24+16, origin) // the third flag is MaxHeapSize
 		_, u, err := j.claim(1000)
-		if got := u.Details[amounts.HeapByMemory]; err != nil || got != want {
+		if got := u.Details[amounts.HeapFollowsMemory]; err != nil || got != want {
 			t.Errorf("origin %d: %d, %v; want %d", origin, got, err, want)
 		}
 	}
 	j := newJVM()
 	j.g1()
 	_, u, err := j.claim(1000)
-	_, known := u.Details[amounts.HeapByMemory]
+	_, known := u.Details[amounts.HeapFollowsMemory]
 	if err != nil || known {
 		t.Errorf("a JVM that does not export the origin: %+v, %v", u.Details, err)
 	}

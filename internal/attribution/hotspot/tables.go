@@ -258,9 +258,9 @@ func (j *jvm) flag(at uint64, found map[string]uint64) {
 		}
 	}
 	if _, exported := j.fields["JVMFlag::_flags"]; exported && name == amounts.MaxHeapSize {
-		found[amounts.HeapByMemory] = 0
+		found[amounts.HeapFollowsMemory] = 0
 		if j.half(at, "JVMFlag::_flags")&originMask == ergonomic {
-			found[amounts.HeapByMemory] = 1
+			found[amounts.HeapFollowsMemory] = 1
 		}
 	}
 }

@@ -167,11 +167,11 @@ const (
 func (h *heap) page(at uint64) (p page, what verdict, err error) {
 	info, err := h.words.Uint64(at)
 	if err != nil || !h.words.Pointer(info) {
-		return p, noPage, words.Final(err) // unreadable memory is not a page
+		return p, noPage, words.FatalError(err) // unreadable memory is not a page
 	}
 	var b [64]byte
 	if err := h.words.Read(b[:], info); err != nil {
-		return p, oddPage, words.Final(err)
+		return p, oddPage, words.FatalError(err)
 	}
 	le := binary.LittleEndian
 	p = page{slot: uint64(le.Uint16(b[:])), total: uint64(le.Uint16(b[2:])), free: uint64(le.Uint16(b[4:]))}

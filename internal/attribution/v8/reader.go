@@ -137,7 +137,7 @@ func (h *heap) mapping(m *procmem.Mapping) error {
 	var runs []procmem.Run
 	for at := procmem.AlignUp(max(m.Start, h.reached), pageSize); at < m.End; {
 		p, ok, err := readPage(h.words, at)
-		if final := words.Final(err); final != nil {
+		if final := words.FatalError(err); final != nil {
 			return final
 		}
 		ok = ok && err == nil && h.mapped(p, m)

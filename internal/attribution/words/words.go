@@ -40,8 +40,8 @@ func (r *Reader) Close() {
 	r.pages, r.order = nil, nil
 }
 
-// Final returns err if no later read can succeed either, and nil if only this memory is unreadable.
-func Final(err error) error {
+// FatalError returns err if no later read can succeed either, and nil if only this memory is unreadable.
+func FatalError(err error) error {
 	if errors.Is(err, procmem.ErrBudget) || errors.Is(err, procmem.ErrGone) {
 		return err
 	}

@@ -32,7 +32,7 @@ const (
 // History passes the usage of a workload's pods within span to take, in chunks of at most a day, oldest first, each
 // sorted by time. take must not block. Each step has two samples per container: one with the highest values at the end
 // of the step, and one with the lowest in the middle, so that neither a peak nor the live set between two peaks is
-// lost. Steps without data have no samples. Series of several clusters are an error ([ErrElsewhere]).
+// lost. Steps without data have no samples. Series of several clusters are an error ([ErrOtherCluster]).
 //
 // A workload of 60 pods takes 6 queries and some 15 MB per day of history.
 func (s *Source) History(ctx context.Context, w memory.WorkloadRef, span Span, take func(memory.Sample)) error {

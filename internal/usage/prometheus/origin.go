@@ -17,8 +17,8 @@ import (
 	"github.com/memfit/memfit/internal/memory"
 )
 
-// ErrElsewhere is returned for series that may be of pods of another cluster. memfit then ignores their usage.
-var ErrElsewhere = errors.New(
+// ErrOtherCluster is returned for series that may be of pods of another cluster. memfit then ignores their usage.
+var ErrOtherCluster = errors.New(
 	"these may be other clusters' pods of the same name: select this cluster's series with --prometheus-selector",
 )
 
@@ -45,7 +45,7 @@ func (o *origin) check(matrix model.Matrix) error {
 			}
 			if known, found := o.clusters[label]; found && known != value {
 				return fmt.Errorf("series have %s=%q and %s=%q: %w", label, min(known, value), label, max(known, value),
-					ErrElsewhere)
+					ErrOtherCluster)
 			}
 			o.clusters[label] = value
 		}
@@ -56,7 +56,7 @@ func (o *origin) check(matrix model.Matrix) error {
 	for ref, all := range byPod {
 		if label := o.differ(all); label != "" {
 			return fmt.Errorf("container %s of pod %s has several series at the same time, which differ in the label %s: %w",
-				ref.Container, ref.Pod, label, ErrElsewhere)
+				ref.Container, ref.Pod, label, ErrOtherCluster)
 		}
 	}
 	return nil
@@ -105,9 +105,9 @@ type Cluster struct {
 // remembers deleted nodes.
 const current = 2 * time.Minute
 
-// Joins returns [ErrElsewhere] if Prometheus has current series of the workload's pods on nodes that this cluster does
-// not have. It ignores series without a label node, or in which that label is not the name of a node.
-func (s *Source) Joins(ctx context.Context, w memory.WorkloadRef, here Cluster) error {
+// CheckCluster returns [ErrOtherCluster] if Prometheus has current series of the workload's pods on nodes that this
+// cluster does not have. It ignores series without a label node, or in which that label is not the name of a node.
+func (s *Source) CheckCluster(ctx context.Context, w memory.WorkloadRef, here Cluster) error {
 	vector, err := s.instant(ctx, "PeakWorkingSet", workloadValues(w, current))
 	if err != nil {
 		return err
@@ -126,7 +126,8 @@ func (s *Source) Joins(ctx context.Context, w memory.WorkloadRef, here Cluster) 
 		if exists && (id.UID == "" || id.UID == uid) {
 			return nil // this cluster's pod: the label is not the name of a node
 		}
-		elsewhere = s.wrap(fmt.Errorf("pod %s runs on node %q, which is not of this cluster: %w", id.Pod, node, ErrElsewhere))
+		elsewhere = s.wrap(fmt.Errorf("pod %s runs on node %q, which is not of this cluster: %w",
+			id.Pod, node, ErrOtherCluster))
 	}
 	return elsewhere
 }

@@ -52,7 +52,7 @@ func TestHistoryOfSeveralClustersIsRefused(t *testing.T) {
 			switch {
 			case tc.want == "" && (err != nil || n == 0):
 				t.Errorf("%d samples, and %v", n, err)
-			case tc.want != "" && (!errors.Is(err, ErrElsewhere) || !strings.Contains(err.Error(), tc.want) || n > 0):
+			case tc.want != "" && (!errors.Is(err, ErrOtherCluster) || !strings.Contains(err.Error(), tc.want) || n > 0):
 				t.Errorf("%d samples and %v, want %s", n, err, tc.want)
 			}
 		})
@@ -81,8 +81,9 @@ func TestThePastJoinsThisCluster(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := serving(t, map[string]string{"max_over_time(container_memory_working_set_bytes": tc.series})
-			err := s.source(t, nil).Joins(t.Context(), web, here)
-			if errors.Is(err, ErrElsewhere) == tc.want || err != nil && !strings.Contains(err.Error(), "--prometheus-selector") {
+			err := s.source(t, nil).CheckCluster(t.Context(), web, here)
+			if errors.Is(err, ErrOtherCluster) == tc.want ||
+				err != nil && !strings.Contains(err.Error(), "--prometheus-selector") {
 				t.Errorf("it is %v", err)
 			}
 		})

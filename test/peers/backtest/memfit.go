@@ -94,7 +94,7 @@ func (m *memfit) Limit(at time.Time, limit int64) int64 {
 		Current: memory.Size{Request: memory.Bytes(m.Request(limit)), Limit: now}, InUse: slices.Min(m.inUse[:]),
 		InUseSeen: at, LargestNode: traceNode, Now: at,
 	})
-	m.teaches = max(m.teaches, m.last.Teaches)
+	m.teaches = max(m.teaches, m.last.BurstEvidence)
 	if m.last.Decision != recommend.Increase && m.last.Decision != recommend.Decrease {
 		return 0
 	}

@@ -42,7 +42,7 @@ var constants = []struct {
 		m.KillBeyondPercent = 100 + int32(math.Round(by*float64(m.KillBeyondPercent-100)))
 	}},
 	{"MinHeadroom", func(m *recommend.Model, _ *recommend.Policy, by float64) { scale(&m.MinHeadroom, by) }},
-	{"EatenPercent", func(m *recommend.Model, _ *recommend.Policy, by float64) { scale(&m.EatenPercent, by) }},
+	{"UsedMarginPercent", func(m *recommend.Model, _ *recommend.Policy, by float64) { scale(&m.UsedMarginPercent, by) }},
 	{"RepeatPercent", func(m *recommend.Model, _ *recommend.Policy, by float64) { scale(&m.RepeatPercent, by) }},
 	{"GuessPercent", func(m *recommend.Model, _ *recommend.Policy, by float64) { scale(&m.GuessPercent, by) }},
 	{"RememberedPercent", func(m *recommend.Model, _ *recommend.Policy, by float64) { scale(&m.RememberedPercent, by) }},

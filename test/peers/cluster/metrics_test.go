@@ -25,7 +25,7 @@ type metrics map[string]*dto.MetricFamily
 
 // metricPrefixes select the metrics to parse, and omit a hundred thousand metrics of workloads.
 var metricPrefixes = [][]byte{
-	[]byte("workqueue_"), []byte("controller_runtime_reconcile_errors_total"), []byte("memfit_reconciles_given_up_total"),
+	[]byte("workqueue_"), []byte("controller_runtime_reconcile_errors_total"), []byte("memfit_reconciles_timed_out_total"),
 	[]byte("memfit_usage_"), []byte("memfit_admission_"),
 }
 

@@ -79,7 +79,7 @@ func (w *world) measureRollout(ctx context.Context, o options, p *program, a *st
 	lags, last := a.lags(done)
 	r := result{
 		drained: sinceOr(drained, ended), known: max(0, last.Sub(ended)), left: left,
-		silence: w.silence(time.Now()), givenUp: q.change(before, "memfit_reconciles_given_up_total", ""),
+		silence: w.silence(time.Now()), givenUp: q.change(before, "memfit_reconciles_timed_out_total", ""),
 	}
 	elapsed := time.Since(began)
 	fmt.Printf("what=rollout workloads=%d replicas=%d pods=%d of=%d load_before=%s load_after=%s replaced_s=%.1f "+

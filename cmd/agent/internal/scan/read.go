@@ -123,7 +123,7 @@ func (l *Loop) sampleFully(c *container, now time.Time) (s flightrecorder.Sample
 // processesEvery returns the interval between lists of a container's processes. The report of a kill has the last list.
 func processesEvery(r *flightrecorder.Recorder, now time.Time) time.Duration {
 	switch k := r.LastKill(); {
-	case k != nil && now.Sub(k.Time) <= flightrecorder.Dying:
+	case k != nil && now.Sub(k.Time) <= flightrecorder.ExitGrace:
 		return 0
 	case r.Urgency(now) == flightrecorder.Near:
 		return time.Second
@@ -202,7 +202,7 @@ func Holds(container string, pid int, dir fs.FS) bool {
 		return true // the agent itself: its cgroup namespace shows its path as "/"
 	}
 	text, err := fs.ReadFile(dir, "cgroup")
-	return err == nil && cgroup.Holds(container, text)
+	return err == nil && cgroup.InContainer(container, text)
 }
 
 // ThreadTime returns the processor time that the calling thread has used so far. To compare two values, lock the

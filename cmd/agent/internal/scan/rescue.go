@@ -56,7 +56,7 @@ func (l *Loop) Every() time.Duration {
 
 // imminentEvery returns the reading interval of containers that are about to reach their limit.
 func (l *Loop) imminentEvery() time.Duration {
-	return min(flightrecorder.Imminent(len(l.alarms.imminent)), TickEvery)
+	return min(flightrecorder.ImminentInterval(len(l.alarms.imminent)), TickEvery)
 }
 
 // mayBorrow reports whether memfit may lend memory to a container.
@@ -124,9 +124,9 @@ func (l *Loop) predict(c *container, partial bool, now time.Time) {
 	if due {
 		l.sendAlarm(c, o, p, now)
 	}
-	if c.rescue.sent.IsZero() && !c.rescue.watch.Soon(stop, soon) {
+	if c.rescue.sent.IsZero() && !c.rescue.watch.MayReach(stop, soon) {
 		delete(l.alarms.imminent, c.ContainerID)
-		c.due = now.Add(min(c.due.Sub(now), flightrecorder.Alert(l.alarms.lendable)))
+		c.due = now.Add(min(c.due.Sub(now), flightrecorder.AlertInterval(l.alarms.lendable)))
 		return
 	}
 	l.alarms.imminent[c.ContainerID], c.due = c, now
@@ -183,7 +183,7 @@ func (l *Loop) checkRaised(c *container, o *object, limit memory.Bytes, now time
 		return
 	}
 	if higher {
-		l.alarms.horizon.Took(took, now)
+		l.alarms.horizon.RecordChain(took, now)
 		l.Metrics.rescue.Observe(took.Seconds())
 		l.Log.Info("Limit was raised after an alarm", "container", c.ContainerID, "pod", c.PodUID, "limit", limit.String(),
 			"after", took.String())

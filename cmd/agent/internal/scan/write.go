@@ -62,7 +62,7 @@ func (l *Loop) readResults(now time.Time) {
 		select {
 		case r := <-l.Writer.Results():
 			if r.Took > 0 {
-				l.alarms.horizon.Wrote(r.Took, now)
+				l.alarms.horizon.RecordWrite(r.Took, now)
 			}
 			if r.Alarm != nil {
 				l.alarmWritten(r)

@@ -158,8 +158,8 @@ func found(r detect.Result, v cgroup.Version) *v1alpha1.InspectedRuntime {
 		Libc:      quote.Cut(strings.TrimSpace(r.Libc+" "+r.LibcVersion), maxWord),
 		Allocator: cmp.Or(quote.Cut(r.Allocator, maxWord), r.Libc),
 	}
-	if r.SeesLimit != nil {
-		sees := v == cgroup.V1 && r.SeesLimit.V1 || v == cgroup.V2 && r.SeesLimit.V2
+	if r.DetectsLimit != nil {
+		sees := v == cgroup.V1 && r.DetectsLimit.V1 || v == cgroup.V2 && r.DetectsLimit.V2
 		out.ContainerAware = map[bool]string{true: "Yes", false: "No"}[sees]
 	}
 	for _, flag := range r.Flags[:min(len(r.Flags), maxFlags)] {
@@ -183,7 +183,8 @@ func withHeap(f *v1alpha1.InspectedRuntime, usages []amounts.Usage) *v1alpha1.In
 	f = f.DeepCopy() // the original is cached for the process's life
 	f.MaxHeap = new(most.Quantity())
 	for i := range usages {
-		if computed, known := usages[i].Details[amounts.HeapByMemory]; known { // the JVM's own value overrides its options
+		// the JVM's own value overrides its options
+		if computed, known := usages[i].Details[amounts.HeapFollowsMemory]; known {
 			f.HeapSet = computed == 0
 		}
 	}

@@ -532,7 +532,7 @@ func TestCoverageIsTheLeastOfAll(t *testing.T) {
 
 func TestFound(t *testing.T) {
 	r := detect.Result{
-		Runtime: "JVM", Version: "17.0.9", Libc: "glibc", LibcVersion: "2.36", SeesLimit: &detect.Sight{V1: true},
+		Runtime: "JVM", Version: "17.0.9", Libc: "glibc", LibcVersion: "2.36", DetectsLimit: &detect.LimitDetection{V1: true},
 		Flags: []detect.Flag{{Text: "-Xmx300m", From: "command line"}}, Evidence: make([]string, 20),
 	}
 	for version, want := range map[cgroup.Version]string{cgroup.V1: "Yes", cgroup.V2: "No"} {
@@ -558,7 +558,7 @@ func TestLargestHeap(t *testing.T) {
 		return []amounts.Usage{{Reader: "hotspot", Details: all}}
 	}
 	most := map[string]int64{"MaxHeapSize": 128 << 20}
-	byMemory := func(yes int64) map[string]int64 { return map[string]int64{amounts.HeapByMemory: yes} }
+	byMemory := func(yes int64) map[string]int64 { return map[string]int64{amounts.HeapFollowsMemory: yes} }
 	for name, c := range map[string]struct {
 		usages []amounts.Usage
 		want   string

@@ -21,7 +21,7 @@ func (c *Cluster) Candidates(ctx context.Context) []report.Candidate {
 	spaces := c.namespaces(ctx, c.Namespace)
 	var all []report.Candidate
 	for _, kind := range workloadkind.All() {
-		if !kind.Asks {
+		if !kind.TakesProfile {
 			continue
 		}
 		resource := schema.GroupVersionResource{Group: kind.Group, Version: kind.Version, Resource: kind.Resource}

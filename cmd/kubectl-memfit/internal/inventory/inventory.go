@@ -208,7 +208,7 @@ func (c *Container) fromSpec(spec *corev1.Container, pod *corev1.Pod) {
 		c.Limit = &limit
 	}
 	var variables []string
-	wrote := inject.Wrote(pod, spec.Name)
+	wrote := inject.WrittenVariables(pod, spec.Name)
 	for i := range spec.Env {
 		if name := spec.Env[i].Name; !slices.Contains(wrote, name) { // a variable that memfit set is no evidence
 			variables = append(variables, name)

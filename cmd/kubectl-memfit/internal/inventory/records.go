@@ -111,7 +111,7 @@ func (r Records) Identified(pod metav1.Object, owner v1alpha1.WorkloadReference)
 		APIVersion: owner.APIVersion, Kind: owner.Kind, Namespace: pod.GetNamespace(), Name: owner.Name,
 	}
 	for _, keys := range append(slices.Clone(r.labels[pod.GetNamespace()]), nil) {
-		id, found := identity.Of(pod, direct, keys)
+		id, found := identity.Find(pod, direct, keys)
 		if !found {
 			continue
 		}

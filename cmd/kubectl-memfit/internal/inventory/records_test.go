@@ -34,7 +34,7 @@ func TestDeclaredIdentities(t *testing.T) {
 			Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "shop/step:1"}}},
 		}
 	}
-	id, found := identity.Of(pod("ci", "unit", "Run"), memory.WorkloadRef{
+	id, found := identity.Find(pod("ci", "unit", "Run"), memory.WorkloadRef{
 		APIVersion: "apps/v1", Kind: "Run", Namespace: "ci", Name: "run",
 	}, keys)
 	if !found {

@@ -49,7 +49,7 @@ func newWorld(o Options) (*world, error) {
 			}
 		}
 	}
-	governing := slices.DeleteFunc(slices.Clone(w.profiles), func(p profile.Profile) bool { return p.GivesDefaults() })
+	governing := slices.DeleteFunc(slices.Clone(w.profiles), func(p profile.Profile) bool { return p.HoldsDefaults() })
 	if len(governing) == 1 {
 		w.sole = &governing[0]
 	}
@@ -121,7 +121,7 @@ func (w *world) labelsOf(namespace string) map[string]string {
 // addProfile adds a profile, unless the profile is known already: the profile file may also be part of the manifests.
 // It returns an error if the webhook would refuse the profile.
 func (w *world) addProfile(p profile.Profile) error {
-	if errs := p.Refused(); len(errs) > 0 {
+	if errs := p.Validate(); len(errs) > 0 {
 		return errs.ToAggregate()
 	}
 	p.Generation = max(p.Generation, 1)
@@ -138,7 +138,7 @@ func (w *world) addProfile(p profile.Profile) error {
 func (w *world) buildIndex() {
 	w.index = profile.NewIndex(w.profiles)
 	if w.sole != nil { // w.sole was a copy without defaults
-		w.sole = w.index.Exactly(w.sole.Key())
+		w.sole = w.index.Get(w.sole.Key())
 	}
 }
 
@@ -150,7 +150,7 @@ func (w *world) problems() []string {
 		for _, text := range p.Clashes() {
 			out = append(out, fmt.Sprintf("%s: %s", p, text))
 		}
-		if effective := w.index.Defaults(p.Namespace); p.GivesDefaults() && effective.Ref != p.Ref {
+		if effective := w.index.Defaults(p.Namespace); p.HoldsDefaults() && effective.Ref != p.Ref {
 			out = append(out, fmt.Sprintf("%s: has no effect, because %s also has role: Defaults and takes precedence: "+
 				"move the values into one of them", p, effective))
 		}

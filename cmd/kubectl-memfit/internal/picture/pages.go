@@ -17,7 +17,7 @@ import (
 
 // Pages is one region, block by block.
 type Pages struct {
-	pagemap.Drawn
+	pagemap.DrawnRegion
 
 	// Color is the color of the region's part in the bar.
 	Color int
@@ -31,7 +31,7 @@ func (c *Container) pages(m *v1alpha1.MemoryMap) {
 	c.NotDrawn = report.Bytes(m.Rest)
 	for i := range m.Regions {
 		r := &m.Regions[i]
-		d := pagemap.Drawn{
+		d := pagemap.DrawnRegion{
 			Part: quote.Plain(r.Part), Process: r.Process, Size: report.Bytes(&r.Size), Block: report.Bytes(&r.Block),
 			Resident: report.Bytes(&r.Resident), Free: report.Bytes(r.Free),
 		}

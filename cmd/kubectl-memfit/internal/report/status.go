@@ -95,7 +95,7 @@ Then opt a workload in:
 // NothingGoverned explains how to opt in a first workload. An empty namespace means all namespaces.
 func NothingGoverned(namespace string, profiles []Profile) string {
 	var text strings.Builder
-	profiles = slices.DeleteFunc(slices.Clone(profiles), func(p Profile) bool { return p.GivesDefaults() })
+	profiles = slices.DeleteFunc(slices.Clone(profiles), func(p Profile) bool { return p.HoldsDefaults() })
 	where, flag, example := "in namespace "+namespace, "-n "+namespace, namespace
 	if namespace == "" {
 		where, flag, example = "in any namespace", "-n NAMESPACE", "NAMESPACE"

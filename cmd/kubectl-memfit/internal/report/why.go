@@ -26,8 +26,8 @@ type Why struct {
 	Namespace string `json:"namespace"`
 	// Pod is the name of the pod; absent without a snapshot.
 	Pod string `json:"pod,omitempty"`
-	// Seen is the pod's snapshot; if it is absent, Workload is set.
-	Seen *v1alpha1.MemorySnapshotStatus `json:"seen,omitempty"`
+	// Snapshot is the pod's snapshot; if it is absent, Workload is set.
+	Snapshot *v1alpha1.MemorySnapshotStatus `json:"seen,omitempty"`
 	// Workload explains the pod's workload; absent if no profile governs the workload.
 	Workload *Explanation `json:"workload,omitempty"`
 }
@@ -40,7 +40,7 @@ func WhyOf(s *v1alpha1.MemorySnapshot, rec *v1alpha1.MemoryRecommendation) Why {
 		w.Namespace, w.Workload = rec.Namespace, &e
 	}
 	if s != nil {
-		w.Namespace, w.Pod, w.Seen = s.Namespace, s.Name, &s.Status
+		w.Namespace, w.Pod, w.Snapshot = s.Namespace, s.Name, &s.Status
 	}
 	return w
 }
@@ -62,7 +62,7 @@ func recordsPod(s *v1alpha1.MemoryRecommendationStatus, pod string) bool {
 // Write prints what happened to the pod, what filled its containers, what memfit did, and what to do next.
 func (w *Why) Write(out io.Writer, colors listing.Colors) error {
 	p := &page{colors: colors}
-	if w.Seen != nil {
+	if w.Snapshot != nil {
 		p.pod(w)
 	} else {
 		p.recorded(w.Workload)
@@ -75,13 +75,13 @@ func (w *Why) Write(out io.Writer, colors listing.Colors) error {
 
 func (p *page) pod(w *Why) {
 	p.heading(fmt.Sprintf("Pod %s/%s", w.Namespace, w.Pod))
-	p.item("Node", fmt.Sprintf("%s, read by its agent (tier %s, cgroup %s) at %s", w.Seen.NodeName, w.Seen.Tier,
-		w.Seen.CgroupVersion, format.Time(w.Seen.ObservedTime.Time)))
-	if w.Seen.PodLimit != nil {
-		p.item("Pod limit", fmt.Sprintf("%s, of which %s are used", Amount(w.Seen.PodLimit), Amount(w.Seen.PodUsage)))
+	p.item("Node", fmt.Sprintf("%s, read by its agent (tier %s, cgroup %s) at %s", w.Snapshot.NodeName, w.Snapshot.Tier,
+		w.Snapshot.CgroupVersion, format.Time(w.Snapshot.ObservedTime.Time)))
+	if w.Snapshot.PodLimit != nil {
+		p.item("Pod limit", fmt.Sprintf("%s, of which %s are used", Amount(w.Snapshot.PodLimit), Amount(w.Snapshot.PodUsage)))
 	}
-	for i := range w.Seen.Containers {
-		p.seen(&w.Seen.Containers[i])
+	for i := range w.Snapshot.Containers {
+		p.seen(&w.Snapshot.Containers[i])
 	}
 }
 
@@ -303,11 +303,11 @@ func (w *Why) next() []string {
 	if w.Workload != nil {
 		steps = append(steps, w.Workload.Next...)
 	}
-	if w.Seen == nil {
+	if w.Snapshot == nil {
 		return steps
 	}
-	for i := range w.Seen.Containers {
-		c := &w.Seen.Containers[i]
+	for i := range w.Snapshot.Containers {
+		c := &w.Snapshot.Containers[i]
 		if c.LastKill != nil && c.LastKill.Kind == "ChildProcess" {
 			steps = append(steps, c.Container+": a child process was OOM-killed and the container continued; its status and "+
 				"events do not show this kill: check the container's log for errors of that process")

@@ -118,7 +118,7 @@ func TestCurve(t *testing.T) {
 // TestAHeapSizedByTheNode: a profile is advised only where nobody has set anything.
 func TestAHeapSizedByTheNode(t *testing.T) {
 	of := func(aware string, flags ...string) Why {
-		return Why{Seen: &v1alpha1.MemorySnapshotStatus{Containers: []v1alpha1.ContainerSnapshot{
+		return Why{Snapshot: &v1alpha1.MemorySnapshotStatus{Containers: []v1alpha1.ContainerSnapshot{
 			{Container: "app", Runtime: &v1alpha1.InspectedRuntime{Type: "Go", ContainerAware: aware, Flags: flags}},
 		}}}
 	}
@@ -153,7 +153,7 @@ func TestRetained(t *testing.T) {
 			c.LastKill = &v1alpha1.KillSnapshot{MinuteBefore: v1alpha1.MinuteBefore{Memory: c.Memory}}
 			c.Memory = nil
 		}
-		w := Why{Seen: &v1alpha1.MemorySnapshotStatus{Containers: []v1alpha1.ContainerSnapshot{c}}}
+		w := Why{Snapshot: &v1alpha1.MemorySnapshotStatus{Containers: []v1alpha1.ContainerSnapshot{c}}}
 		var out strings.Builder
 		if err := w.Write(&out, false); err != nil {
 			t.Fatal(err)
