@@ -230,7 +230,7 @@ var _ = Describe("an agent and a program", Label("agent"), func() {
 			found = inspectNow(ctx, pod)
 			return found.InspectionMessage
 		}).WithContext(ctx).Should(MatchRegexp(
-			`^13 of 45 processes, with .* resident, could not be read: only the 32 largest are inspected$`,
+			`^13 of 45 processes, with .* resident, could not be read: only the 32 largest processes are inspected$`,
 		))
 		GinkgoWriter.Printf("resident: %s by the program, %s by the agent, of which %s unexplained, coverage %d %%: %s\n",
 			reported.Before, found.Memory.Resident.String(), found.Memory.Unexplained.String(), found.Memory.CoveragePercent,
