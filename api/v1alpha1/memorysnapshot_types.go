@@ -162,7 +162,7 @@ type MemoryParts struct {
 
 // MapRegion is a range of addresses, drawn in blocks. Many small ranges of one part are merged into one region.
 type MapRegion struct {
-	// block is the number of bytes that each block stands for; the last may stand for fewer.
+	// block is the number of bytes that each block represents; the last may represent fewer.
 	Block resource.Quantity `json:"block"`
 	// free is the unused resident memory of the region.
 	Free *resource.Quantity `json:"free,omitempty"`

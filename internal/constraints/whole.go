@@ -166,10 +166,10 @@ func (c *changes) limit(base, most memory.Bytes) memory.Bytes {
 
 // request returns the new pod-level request for a new pod-level limit.
 func (c *changes) request(base memory.Size, limit memory.Bytes) memory.Bytes {
-	switch {
-	case base.Request == 0:
+	if base.Request == 0 {
 		return 0
-	case base.Request == base.Limit:
+	}
+	if base.Request == base.Limit {
 		return limit
 	}
 	request := base.Request.Plus(c.to.Request).Minus(c.from.Request)

@@ -58,7 +58,7 @@ func Priors(w io.Writer, set Set) {
 	}
 }
 
-// priorOf returns the prior from at most most other workloads of the image: the next ones by name.
+// priorOf returns the prior from up to most other workloads of the image: the next ones by name.
 func priorOf(set Set, taught []memfit, name string, most int) (prior recommend.Prior) {
 	image, own := imageOf(set.Name, name)
 	if image == "" {
