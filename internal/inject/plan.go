@@ -229,7 +229,7 @@ func facts(in Input, t target, w *working, id identity, l limit) runtimes.Facts 
 	spec := id.spec
 	f := runtimes.Facts{
 		Limit: l.effective, Cgroup: l.cgroup, LimitText: l.text,
-		Processes: l.division.processes, Tuning: ask(t.policy.Tuning),
+		Processes: l.division.processes, Tuning: tuningOf(t.policy.Tuning),
 	}
 	f.Variant = string(spec.Variant)
 	if spec.Version != "" {
@@ -246,8 +246,8 @@ func facts(in Input, t target, w *working, id identity, l limit) runtimes.Facts 
 	return f
 }
 
-// ask converts the profile's tuning to the input of knobs.
-func ask(t v1alpha1.TuningSpec) runtimes.Tuning {
+// tuningOf converts the profile's tuning to the input of knobs.
+func tuningOf(t v1alpha1.TuningSpec) runtimes.Tuning {
 	a := runtimes.Tuning{
 		ArenaMax: t.ArenaMax, HeapLimit: profile.BytesOf(t.HeapLimit), TrimThreshold: profile.BytesOf(t.TrimThreshold),
 	}

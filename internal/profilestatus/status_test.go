@@ -88,8 +88,8 @@ func TestProfileConditions(t *testing.T) {
 			},
 			condition: v1alpha1.ConditionInjectionUpToDate, status: metav1.ConditionFalse, reason: v1alpha1.ReasonPodsOutOfDate,
 			words: []string{
-				"1 created without memfit, 0 with older settings. memfit was installed without its webhook, so it changes no " +
-					"new pod: install it (docs/guide/install.md#then-injection), or set tuning.mode: DryRun",
+				"1 created without memfit, 0 with older settings. memfit was installed without its webhook, so new " +
+					"pods are unchanged: install the webhook (docs/guide/install.md#then-injection), or set tuning.mode: DryRun",
 			},
 		},
 		"injection is off": {

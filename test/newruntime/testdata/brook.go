@@ -20,14 +20,14 @@ var _ = row(&Runtime{
 		Name: brookHeapFlag, Env: "BROOK_OPTIONS", List: brookOptions, Tier: TierB, Follows: Literal,
 		SkipIf: []Sign{{Text: brookHeapFlag}},
 		Form:   `^--heap-bytes=[1-9][0-9]+$`,
-		Derive: brookHeap, Caps: brookCap, MinPercentOfLive: 120,
+		Derive: brookHeap, HeapCap: brookCap, MinPercentOfLive: 120,
 	}}, glibc(0, "", "")...),
 	NoHeapLimit: brookNoHeapLimit,
 	Growth: func(f Facts, set bool) Growth {
 		if !set {
 			return Growth{Overhead: brookBare}
 		}
-		return Growth{HeapPercent: percentOr(f.Ask, brookPercent), Overhead: brookBare}
+		return Growth{HeapPercent: percentOr(f.Tuning, brookPercent), Overhead: brookBare}
 	},
 	FullHeap: FullHeap{
 		Exits: []int32{99}, Words: []string{"brook: the heap is full"},
@@ -58,12 +58,12 @@ var brookOptions = &Grammar{
 }
 
 func brookHeap(f Facts) Verdict {
-	percent := percentOr(f.Ask, brookPercent)
+	percent := percentOr(f.Tuning, brookPercent)
 	heap := f.Limit.Percent(percent)
 	switch {
 	case f.Version.Below(V(2)):
 		return skip("Brook before 2 does not read it")
-	case f.Ask.HeapLimit > 0:
+	case f.Tuning.HeapLimit > 0:
 		return skip("heapLimit " + brookNoHeapLimit)
 	case f.Limit == 0:
 		return noLimit("it")

@@ -38,7 +38,7 @@ func main() {
 
 	// The profile does not declare the runtime; the command identifies it.
 	byCommand := plan(&v1alpha1.MemoryProfileSpec{}).Container("app")
-	results["by command"], results["settings"] = byCommand.Runs(), byCommand.Settings()
+	results["by command"], results["settings"] = byCommand.RuntimeName(), byCommand.Settings()
 	results["growth"] = byCommand.Growth()
 
 	old := plan(&v1alpha1.MemoryProfileSpec{Runtime: v1alpha1.RuntimeSpec{Type: "Brook", Version: "1.9"}}).Container("app")
