@@ -123,6 +123,17 @@ func TestAnHourLowersNothing(t *testing.T) {
 			t.Errorf("limit 256Mi to %s: %d exported\n%s", limit.String(), got.Exported, got.Text)
 		}
 	}
+	source = shop(t)[1] // its template has no limit
+	without := &source.Recommendation.Status.Containers[0]
+	limit, more := resource.MustParse("256Mi"), resource.MustParse("384Mi")
+	for current, exports := range map[*resource.Quantity]int{&limit: 1, nil: 0} {
+		without.Confidence, without.Recommended, without.Current.Limit = "Low", &v1alpha1.Size{Limit: &more}, current
+		if got := exported(t, []Source{source}, Options{Format: Kustomize}); got.Exported != exports {
+			t.Errorf("limit %v of running pods to 384Mi: %d exported\n%s", current, got.Exported, got.Text)
+		}
+	}
+	source = shop(t)[0]
+	c = &source.Recommendation.Status.Containers[0]
 	lower := resource.MustParse("200Mi")
 	c.Confidence, c.Recommended = "Medium", &v1alpha1.Size{Limit: &lower}
 	if got := exported(t, []Source{source}, Options{Format: Kustomize}); got.Exported != 1 {

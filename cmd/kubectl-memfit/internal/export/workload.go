@@ -179,9 +179,13 @@ func (w *workload) add(c container) {
 	}
 }
 
-// lowers reports whether the patch lowers the limit of the template. Any limit lowers a template without one.
+// lowers reports whether the patch lowers the limit of new pods: the template's or, without one, that of running pods,
+// for example from a LimitRange. Any limit lowers a container without a limit.
 func lowers(c *container) bool {
 	limit, recommended := c.resources.Limits.Memory(), c.rec.Recommended.Limit
+	if limit.IsZero() && c.rec.Current.Limit != nil {
+		limit = c.rec.Current.Limit
+	}
 	return recommended != nil && (limit.IsZero() || recommended.Cmp(*limit) < 0)
 }
 
