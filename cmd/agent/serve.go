@@ -51,7 +51,8 @@ func serve(
 func healthz(lastTick *atomic.Int64, watchdog *liveness.Watchdog) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if since := time.Since(time.Unix(0, lastTick.Load())); since > stuckAfter {
-			http.Error(w, fmt.Sprintf("no reading for %s", since.Round(time.Second)), http.StatusServiceUnavailable)
+			text := fmt.Sprintf("the agent has not read memory usage for %s", since.Round(time.Second))
+			http.Error(w, text, http.StatusServiceUnavailable)
 			return
 		}
 		if err := watchdog.Check(r); err != nil {

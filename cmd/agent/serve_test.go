@@ -32,7 +32,7 @@ func TestHealthz(t *testing.T) {
 		"well":                     {want: "ok"},
 		"an inspection goes on":    {inspection: 30 * time.Second, want: "ok"},
 		"an inspection is blocked": {inspection: time.Hour, want: "a worker has been processing an inspection since"},
-		"readings are blocked":     {tick: time.Hour, want: "no reading for 1h0m0s"},
+		"readings are blocked":     {tick: time.Hour, want: "the agent has not read memory usage for 1h0m0s"},
 	} {
 		clock := clocktesting.NewFakePassiveClock(now.Add(-tc.inspection))
 		watchdog := liveness.NewWatchdog(clock)

@@ -28,11 +28,12 @@ Formats:
 
 Without WORKLOAD, the command exports every workload of the namespace. The same recommendations always give the same
 output. Containers without a recommended size and workloads without a pod template (bare pods) are left out; comments
-give the reasons. A pipeline step is exported as json6902 for the object with its template: a Task or Pipeline (Tekton),
-WorkflowTemplate or CronWorkflow (Argo Workflows). Nothing is written to the cluster.
+give the reasons. A pipeline step can only be exported with -o json6902, for the object with its template: a Task or
+Pipeline (Tekton), WorkflowTemplate or CronWorkflow (Argo Workflows). Nothing is written to the cluster.
 
-export priors writes what memfit learned about young containers, by image and a hash of command and arguments;
--n names the namespace of memfit. If you apply the output in another cluster, memfit there merges it within ten minutes.
+export priors writes what memfit observed about containers in their first two days, by image and a hash of command and
+arguments; -n names the namespace of memfit. If you apply the output in another cluster, memfit there merges it within
+ten minutes.
 
 Exit codes:
   0  done, even if some workloads were left out (standard error names them)
@@ -71,7 +72,7 @@ func exportCommand() *cobra.Command {
 func priorsCommand() *cobra.Command {
 	return newVerb(&cobra.Command{
 		Use:   "priors -n NAMESPACE",
-		Short: "Write what memfit learned about young containers, for kubectl apply in another cluster",
+		Short: "Write what memfit observed about containers in their first two days, for kubectl apply in another cluster",
 	}).withRun(exportPriors)
 }
 
@@ -87,8 +88,8 @@ func exportPriors(v *verb) error {
 		return err
 	case learned == nil:
 		return fmt.Errorf(
-			"no learned data in %s: name memfit's namespace with -n, and check that memfit runs without --learn-priors=false",
-			v.place(),
+			"no learned data in %s: name memfit's namespace with -n, and check that the manager was not started with "+
+				"--learn-priors=false", v.place(),
 		)
 	}
 	priors, err := export.Priors(v.cluster.Namespace, learned)

@@ -34,7 +34,7 @@ func (l *Ledger) UpdateCounters(
 		kill := memory.OOMKill{
 			Container: r.Container, Kind: memory.OOMChildProcess, Time: r.Time, Limit: limit, Requested: asked,
 			Confidence: memory.High,
-			Why:        fmt.Sprintf("the kernel's counter rose by %d to %d while the container ran", n, r.Count),
+			Why:        fmt.Sprintf("the kernel's count of OOM kills rose by %d, to %d, while the container ran", n, r.Count),
 		}
 		if peak != nil {
 			kill.Peak = peak(r.Container)

@@ -27,13 +27,13 @@ func (r Resolver) follow(ctx context.Context, pod metav1.Object, ref *metav1.Own
 	for {
 		k := kindOf(ref.APIVersion, ref.Kind)
 		at := byReference(k, ref, namespace)
-		if k == nil {
+		if k == nil { // not a kind that memfit caches
 			return at, nil
 		}
 		owner, err := r.cached(ctx, k, namespace, ref)
 		if owner == nil && len(visited) == 0 {
-			if skipped, ok := r.inferred(ctx, pod, ref); ok {
-				return skipped, nil
+			if workload, ok := r.inferred(ctx, pod, ref); ok {
+				return workload, nil
 			}
 		}
 		if owner == nil {
@@ -63,15 +63,15 @@ func circular(visited []*metav1.OwnerReference, parent *metav1.OwnerReference) b
 	})
 }
 
-// cached reads an owner from the cache; do not change it. nil without an error: the owner is missing, or another
-// object has its name.
+// cached reads an owner from the cache. The object is shared: do not modify it. nil without an error: the owner is
+// missing, or another object has its name.
 func (r Resolver) cached(
 	ctx context.Context, k *workloadkind.Kind, namespace string, ref *metav1.OwnerReference,
 ) (*metav1.PartialObjectMetadata, error) {
 	m := objectOf(k)
 	err := r.Reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: ref.Name}, m, client.UnsafeDisableDeepCopy)
 	switch {
-	case err == nil && sameUID(m, ref): // first, because classifying a nil error allocates for each pod
+	case err == nil && sameUID(m, ref): // first: IsNotFound allocates even for nil, and for each pod
 		return m, nil
 	case err == nil, apierrors.IsNotFound(err):
 		return nil, nil
@@ -79,7 +79,8 @@ func (r Resolver) cached(
 	return nil, fmt.Errorf("reading %s %s/%s from the cache: %w", ref.Kind, namespace, ref.Name, err)
 }
 
-// apiTimeout bounds one read from the API server; a pod needs at most two, and a webhook has 2 s in total.
+// apiTimeout bounds one read from the API server; a pod of a built-in workload needs at most two, and a webhook has 2 s
+// in total.
 const apiTimeout = 500 * time.Millisecond
 
 // fromAPI reads an owner from the API server after the cache returned cacheErr. nil without an error: the owner no
@@ -144,8 +145,8 @@ func guessed(pod metav1.Object, ref *metav1.OwnerReference) (Owner, bool) {
 	return Owner{}, false
 }
 
-// inferred returns the result of guessed if the cache confirms that the workload exists, or has no objects of its kind.
-// A pod older than the workload belongs to an earlier workload of that name, whose ReplicaSet was deleted.
+// inferred returns the result of guessed if the cache confirms that the workload exists, or if it does not cache the
+// kind. A pod older than the workload belongs to an earlier workload of that name, whose ReplicaSet was deleted.
 func (r Resolver) inferred(ctx context.Context, pod metav1.Object, ref *metav1.OwnerReference) (Owner, bool) {
 	o, ok := guessed(pod, ref)
 	if !ok {

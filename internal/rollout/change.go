@@ -132,7 +132,7 @@ func (d *decider) withoutFirstLimit(pod *Pod, c Container, to memory.Size) (size
 			format.Time(r.At), format.Time(r.At.Add(RevertHold.Duration())))
 	}
 	d.noteRefusal(v1alpha1.ReasonWaitingForNewPods,
-		d.podPrefix(pod, c)+"it has no limit, and a resize could not remove a new one: "+next)
+		d.podPrefix(pod, c)+"it has no limit, and memfit adds none by resize, which could not remove it again: "+next)
 	to.Limit = 0
 	return to, recommend.Differs(currentSize(c), to, d.Desired[c.Key()].Policy), true
 }

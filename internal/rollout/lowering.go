@@ -375,8 +375,8 @@ func (o *observation) restore(l Lowering, pod Pod, why string, killed bool) {
 	o.state.revert(r)
 	f := o.rolledBack(&r, pod.Name, pod.UID)
 	if !killed && l.From.Limit == NoLimit && !o.Policy.OnlyRecommend && o.Conflict == "" {
-		f.Message += fmt.Sprintf(". No resize removes the limit that a pod has: kubectl -n %s delete pod %s", o.Namespace,
-			pod.Name)
+		f.Message += fmt.Sprintf(". A resize cannot remove the limit of a running pod; to remove it: kubectl -n %s "+
+			"delete pod %s", o.Namespace, pod.Name)
 	}
 	o.findings = append(o.findings, f)
 	from, to := map[string]memory.Size{l.Container: l.To}, map[string]memory.Size{l.Container: {Limit: l.From.Limit}}

@@ -1083,7 +1083,7 @@ func TestAPodKeepsAFirstLimitThatDidHarm(t *testing.T) {
 	c.passes(time.Minute)
 	c.in.QueryResult = &QueryResult{At: c.in.Now, Series: 1}
 	c.reconcile()
-	if !c.told("No resize removes the limit that a pod has: kubectl -n shop delete pod web-3") {
+	if !c.told("A resize cannot remove the limit of a running pod; to remove it: kubectl -n shop delete pod web-3") {
 		t.Error(c.log)
 	}
 }

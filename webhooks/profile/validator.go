@@ -72,7 +72,8 @@ func everything(s *metav1.LabelSelector) bool {
 }
 
 // validate returns errors for contradictions that the schema and its CEL rules allow. Contradictions with inherited
-// settings are warnings, because authors do not control which profile is applied first. old is nil for a new profile.
+// settings are warnings, because the profile with these settings may be created or changed later. old is nil for a new
+// profile.
 func (v validator) validate(
 	old *v1alpha1.MemoryProfileSpec, p *v1alpha1.ClusterMemoryProfile,
 ) (warnings []string, errs field.ErrorList) {
@@ -89,9 +90,9 @@ func (v validator) validate(
 	}
 	errs = n.Validate()
 	if other := index.Defaults(n.Namespace); n.HoldsDefaults() && other != nil && other.Ref.Name != p.Name &&
-		(old == nil || old.Role != v1alpha1.RoleDefaults) { // if both exist already, either may be edited
-		errs = append(errs, field.Forbidden(root.Child("role"), fmt.Sprintf("%s already has role: Defaults, and each "+
-			"namespace, and the cluster, can have only one such profile: set the values there", other)))
+		(old == nil || old.Role != v1alpha1.RoleDefaults) { // a profile that already has the role may be edited
+		errs = append(errs, field.Forbidden(root.Child("role"), fmt.Sprintf("%s already has role: Defaults, and a "+
+			"namespace, or the cluster, can have only one such profile: set the values in that profile", other)))
 	}
 	if len(errs) == 0 {
 		for _, text := range index.Inheriting(n).Clashes() {

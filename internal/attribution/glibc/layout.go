@@ -12,7 +12,8 @@ import (
 )
 
 // heapMax is HEAP_MAX_SIZE in bytes. All heaps begin at multiples of it, except that of the main arena. Heaps of other
-// sizes (glibc.malloc.hugetlb=2 with glibc 2.35 to 2.41) are reserved huge pages, which RSS does not include.
+// sizes (glibc.malloc.hugetlb=2 with glibc 2.35 to 2.41) are reserved huge pages, which RSS does not include; they are
+// not inspected.
 const heapMax = 64 << 20
 
 // Offsets in struct malloc_state (malloc.c of each tag from 2.26 to 2.43), relative to its bins.
@@ -20,16 +21,19 @@ const (
 	topAt       = -16
 	binmapAt    = 2032
 	nextAt      = 2048
-	attachedAt  = 2064
-	systemAt    = 2072
-	maxSystemAt = 2080
+	attachedAt  = 2064 // attached_threads
+	systemAt    = 2072 // system_mem
+	maxSystemAt = 2080 // max_system_mem
 	stateEnd    = 2088
-	binCount    = 127
-	fastBins    = 10 // classes of 32, 48 ... 176 bytes
-	headerSize  = 48 // sizeof(struct malloc_chunk)
-	minChunk    = 32
-	maxTcached  = 1040 // the largest chunk that threads cache by default
-	page        = procmem.PageSize
+)
+
+const (
+	binCount   = 127
+	fastBins   = 10 // classes of 32, 48 ... 176 bytes
+	headerSize = 48 // sizeof(struct malloc_chunk)
+	minChunk   = 32
+	maxTcached = 1040 // the largest chunk that threads cache by default
+	page       = procmem.PageSize
 )
 
 // layout has the offsets in struct malloc_state that differ between versions.
@@ -45,7 +49,8 @@ var layouts = []layout{
 	{bins: 104, fast: 8},  // 2.26
 }
 
-// heapHeaders has the sizes of struct heap_info, until 2.34 and since. In its first heap, an arena follows this struct.
+// heapHeaders has the sizes of struct heap_info: up to 2.34, and from 2.35. In the first heap of an arena, the arena
+// follows this struct.
 var heapHeaders = []uint64{0x20, 0x30}
 
 // arena is a consistent struct malloc_state.
@@ -60,7 +65,8 @@ type arena struct {
 	main   bool
 }
 
-// heap is a range of an arena, with chunks from first to end. The arena counts the bytes of the heap from base.
+// heap is a range of an arena, from start to end. Its chunks begin at first. arena.system counts its bytes from base,
+// which differs from start only in static programs.
 type heap struct {
 	start, base, first, end uint64
 }
@@ -95,7 +101,7 @@ func (l layout) parse(s *attribution.Snapshot, addr uint64, words []uint64) (are
 	a := arena{addr: addr, layout: l, top: at(topAt), next: at(nextAt), system: at(systemAt)}
 	const maxThreads = 4 << 20 // Linux has no more
 	switch {
-	case a.system == 0 || a.system%8 != 0 || a.system > at(maxSystemAt): // in static programs, not whole pages
+	case a.system == 0 || a.system%8 != 0 || a.system > at(maxSystemAt): // static programs: not whole pages
 		return arena{}, false
 	case at(attachedAt) >= maxThreads:
 		return arena{}, false
@@ -123,8 +129,8 @@ func (l layout) parse(s *attribution.Snapshot, addr uint64, words []uint64) (are
 	return a, true
 }
 
-// mapped reports whether an address may be a chunk. Since mappings were read, heaps may have grown into reserved
-// memory, and the [heap] beyond its end.
+// mapped reports whether an address may be a chunk. After the mappings were read, heaps may have grown into
+// reserved memory, and [heap], which the main arena uses, past its end.
 func mapped(s *attribution.Snapshot, addr uint64) bool {
 	m := s.MappingOf(addr)
 	if m == nil {

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package profiles tracks the namespaces in which a profile enables rescues (sizing.rescue). In other namespaces the
-// agent sends no alarms. It does not know which pods a profile governs: the manager refuses other alarms.
+// agent sends no alarms (predictions that a container reaches its limit). The agent does not know which pods a profile
+// governs, so it may send alarms for pods without rescues, which the manager refuses.
 package profiles
 
 import (
@@ -28,6 +29,7 @@ func NewSet() *Set { return &Set{newStore(), newStore()} }
 // byNamespace is the index of the profiles that enable rescues; the key "" has ClusterMemoryProfiles.
 const byNamespace = "namespace"
 
+// newStore returns a store that computes the key from a profile, and then keeps only what trim returns.
 func newStore() cache.Indexer {
 	return cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{
 		byNamespace: func(kept any) ([]string, error) { return kept.([]string), nil },

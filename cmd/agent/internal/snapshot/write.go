@@ -27,7 +27,7 @@ type Pod struct {
 
 	UID types.UID
 
-	mu      sync.Mutex                     // locked during requests, to keep the pod's requests in order
+	mu      sync.Mutex                     // held during API calls, so that the writes for a pod stay in order
 	earlier *v1alpha1.MemorySnapshotStatus // the snapshot that an earlier agent wrote; nil: none
 	read    bool                           // earlier was read
 	stored  bool                           // the API server has a snapshot of this pod, by UID
@@ -45,8 +45,8 @@ type Result struct {
 // ErrDeleted is returned for a write to a namespace that is being deleted, which accepts no new objects.
 var ErrDeleted = errors.New("the namespace is being deleted")
 
-// Writer writes snapshots one after the other, in a goroutine of its own, so that a slow API server delays no reading.
-// Alarms do not wait for snapshots.
+// Writer writes snapshots one after the other, in a goroutine of its own, so that a slow API server does not delay
+// readings of memory. Alarms do not wait for snapshots.
 type Writer struct {
 	client        rest.Interface
 	pace          *rate.Limiter // of snapshots
@@ -74,7 +74,8 @@ const (
 	fieldManager = "memfit-agent" // owns the fields in server-side apply
 )
 
-// NewWriter returns a Writer for a client of memfit's group without a rate limit. [Writer.Run] does the work.
+// NewWriter returns a Writer. The client must be for memfit's API group, and have no rate limit of its own.
+// [Writer.Run] does the work.
 func NewWriter(client rest.Interface) *Writer {
 	return &Writer{
 		client: client, pace: rate.NewLimiter(rate.Every(writeEvery), writesAtOnce), queue: make(chan job, queued),
@@ -228,7 +229,7 @@ func readEarlier(ctx context.Context, pod *Pod, node string, client rest.Interfa
 	return nil
 }
 
-// CarryOver copies the last alarm, kills and stalls from an earlier agent's snapshot (before) where now has none.
+// CarryOver copies the last alarm, kills and stalls of before, an earlier agent's snapshot, to the empty fields of now.
 func CarryOver(before, now *v1alpha1.MemorySnapshotStatus) {
 	if before == nil {
 		return

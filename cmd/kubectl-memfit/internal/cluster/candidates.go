@@ -16,7 +16,8 @@ import (
 	"github.com/memfit/memfit/internal/workloadkind"
 )
 
-// Candidates returns the workloads without a controller that may request a profile, of kinds that the user may list.
+// Candidates returns the workloads that can request a profile and that no controller owns. It omits kinds that the user
+// is not permitted to list.
 func (c *Cluster) Candidates(ctx context.Context) []report.Candidate {
 	spaces := c.namespaces(ctx, c.Namespace)
 	var all []report.Candidate

@@ -89,7 +89,8 @@ const (
 	checkpoints     = "memorycheckpoints"
 )
 
-// EachSnapshot calls take with each snapshot of the namespace. take must not keep it: a map of pages is large.
+// EachSnapshot calls take with each snapshot of the namespace. take must not keep the snapshot: it may contain a
+// map of pages, which is large.
 func (c *Cluster) EachSnapshot(ctx context.Context, take func(*v1alpha1.MemorySnapshot)) error {
 	return eachOf(ctx, c, snapshots, c.Namespace, take)
 }

@@ -19,12 +19,13 @@ import (
 // Reader reads an object by its kind and name.
 type Reader func(ref v1alpha1.WorkloadReference) (*unstructured.Unstructured, error)
 
-// hasStep reports whether stepOf supports the platform of an identity.
+// hasStep reports whether stepOf supports the platform of pods that a CI system creates.
 func hasStep(id *v1alpha1.PodIdentity) bool {
 	return id != nil && len(id.Values) > 0 && (id.Platform == "tekton" || id.Platform == "argo")
 }
 
-// stepOf reads the object of Tekton or Argo Workflows with the template of an identity's pods.
+// stepOf reads the object with the template of the pods of a CI system. id.Values are [task] or [pipeline, task] for
+// Tekton, [workflow] or [workflow, template] for Argo Workflows.
 func stepOf(id *v1alpha1.PodIdentity, read Reader) (*unstructured.Unstructured, error) {
 	switch {
 	case id.Platform == "argo":
@@ -43,8 +44,8 @@ func stepOf(id *v1alpha1.PodIdentity, read Reader) (*unstructured.Unstructured, 
 	return pipeline, nil
 }
 
-// workflowOf reads the CronWorkflow or WorkflowTemplate with a name. If a CronWorkflow refers to a WorkflowTemplate, it
-// reads that.
+// workflowOf reads the CronWorkflow or WorkflowTemplate of the given name. If a CronWorkflow refers to a
+// WorkflowTemplate, it reads that.
 func workflowOf(name string, read Reader) (*unstructured.Unstructured, error) {
 	const argo = "argoproj.io/v1alpha1"
 	cron, err := read(v1alpha1.WorkloadReference{APIVersion: argo, Kind: "CronWorkflow", Name: name})
@@ -113,7 +114,8 @@ func containersIn(spec map[string]any, at, list, prefix, field string) (all []co
 	return all
 }
 
-// templateContainer returns the main container of the named template or of the entrypoint, below the path spec.
+// templateContainer returns the main container of the named template or of the entrypoint. spec is the path of the
+// workflow's spec in the object.
 func templateContainer(
 	object *unstructured.Unstructured, name string, entrypoint bool, spec ...string,
 ) ([]container, error) {
@@ -143,7 +145,7 @@ func templateContainer(
 func mapsAt(object map[string]any, path ...string) (all []map[string]any) {
 	list, _, _ := unstructured.NestedSlice(object, path...)
 	for _, item := range list {
-		m, _ := item.(map[string]any) // nil for other types, so that indexes remain
+		m, _ := item.(map[string]any) // nil for other types, so that indexes do not shift
 		all = append(all, m)
 	}
 	return all

@@ -37,7 +37,8 @@ type chart struct {
 	Times         []tick // below
 }
 
-// line is a request or limit over time. draw sets Path and adds the last amounts to Title.
+// line is a request or limit over time. draw sets Path and adds the last amounts to Title ("256Mi, before 21
+// Nov 192Mi").
 type line struct {
 	Class, Title, Path string
 
