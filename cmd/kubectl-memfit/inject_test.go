@@ -113,7 +113,8 @@ func TestInject(t *testing.T) {
 			args: []string{"-f", pod, "-o", "xml"}, wantCode: 2, wantErr: "-o xml is unknown: use yaml, diff",
 		},
 		"a file without its flag": {
-			args: []string{"pod.yaml"}, wantCode: 2, wantErr: `unexpected argument "pod.yaml": name manifests with -f, as in -f pod.yaml`,
+			args: []string{"pod.yaml"}, wantCode: 2,
+			wantErr: `unexpected argument "pod.yaml": name manifests with -f, as in -f pod.yaml`,
 		},
 		"dry run": {
 			args: []string{"-f", pod, "--profile", dry}, wantOut: `"dryRun":true`,

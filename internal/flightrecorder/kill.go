@@ -174,7 +174,7 @@ func (k *Kill) Summary() string {
 		fmt.Fprintf(&b, " at the limit of %s of %s", limit, of)
 	}
 	if !k.Seen {
-		b.WriteString("; the agent had not read this container before, so there is no history")
+		b.WriteString("; earlier usage is unknown: the agent had not read this container yet")
 		return b.String()
 	}
 	fmt.Fprintf(&b, "; %s before detection, usage was %s", format.Short(k.LastRead), k.Usage)

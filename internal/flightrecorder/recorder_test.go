@@ -118,7 +118,7 @@ func TestKills(t *testing.T) {
 		if !r.Add(kill(0, 1, both)) {
 			t.Fatal("not seen")
 		}
-		if k := r.LastKill(); k.Seen || !strings.Contains(k.Summary(), "there is no history") {
+		if k := r.LastKill(); k.Seen || !strings.Contains(k.Summary(), "earlier usage is unknown") {
 			t.Errorf("%+v %s", k, k.Summary())
 		}
 	})

@@ -152,7 +152,9 @@ func (c *Container) Add(s memory.Sample, limit memory.Bytes) {
 	}
 	t.last = stamp(at)
 	c.markRegime(v, limit)
-	c.markStart(t, v, day)
+	if s.HasRSS || s.Exact { // a working set contains page cache
+		c.markStart(t, v, day)
+	}
 	if hour == c.hour && (t.full || c.warm(t)) && (t.low == 0 || v < t.low) {
 		t.low = v
 	}
@@ -237,7 +239,7 @@ func (c *Container) trackerFor(s memory.Sample, at int64) (t *instanceTracker, i
 	}
 	c.occupy(free, id, started)
 	if !s.Started.IsZero() && at-started < c.seconds(warmUp) {
-		free.start = encode(s.Demand())
+		free.start = 1 // the least size; markStart has the rest
 	}
 	return free, true
 }

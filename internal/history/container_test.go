@@ -421,4 +421,10 @@ func TestNewPodsShowWhatAStartNeeds(t *testing.T) {
 	want(0, "after 35 days")
 	run("d", start.Add(36*day), map[time.Duration]memory.Bytes{minute: 150, 11 * minute: 50, 60 * minute: 50})
 	want(150, "a start after that")
+
+	cached := sampleOf("e", start.Add(37*day), 0)
+	cached.Started, cached.HasRSS, cached.Exact, cached.WorkingSet = cached.Time, false, false, 900*mib
+	c.Add(cached, 0)
+	run("e", cached.Time, map[time.Duration]memory.Bytes{minute: 80, 11 * minute: 50, 60 * minute: 50})
+	want(150, "a start that read files, before the first reading without their page cache")
 }

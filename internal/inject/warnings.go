@@ -187,7 +187,7 @@ func (w *working) own(r *runtimes.Runtime, check *runtimes.Check) (own runtimes.
 	return own, found.in + ": " + shorten(check.Flag+found.value)
 }
 
-// refers reports whether the value contains a variable that the kubelet or a shell expands.
+// hasReference reports whether the value contains a variable that the kubelet or a shell expands.
 func hasReference(value string) bool { return strings.ContainsRune(value, '$') }
 
 // ownFlag is a flag as the user set it.

@@ -273,7 +273,8 @@ func podLimit(pod *corev1.Pod) memory.Bytes {
 // the request plus this percentage of the difference between limit and request.
 const throttlingPercent = 90
 
-// highOf returns memory.high for a request and a limit, in bytes; 0: none, because there is no limit above the request.
+// highOf returns memory.high for a request and a limit, in bytes; 0: none, because the request is
+// not below a limit.
 func highOf(requests corev1.ResourceList, limit memory.Bytes) memory.Bytes {
 	request := limitOf(requests)
 	if limit == 0 || request >= limit {

@@ -130,7 +130,7 @@ func byReference(k *workloadkind.Kind, ref *metav1.OwnerReference, namespace str
 }
 
 // guessed returns the workload of a ReplicaSet that is not in the cache yet, as at the start of a rollout. It removes
-// the hash in the pod's label from the ReplicaSet's name; false: there is no such hash.
+// the hash in the pod's label from the ReplicaSet's name; false: the name does not end in that hash.
 func guessed(pod metav1.Object, ref *metav1.OwnerReference) (Owner, bool) {
 	if !workloadkind.Like(ref.APIVersion, ref.Kind).HasHash {
 		return Owner{}, false

@@ -222,7 +222,7 @@ const (
 	usualNode = 16 * memory.GiB
 )
 
-// belowCeiling returns at most the ceiling if there is no limit.max.
+// belowCeiling lowers a limit to the ceiling if limit.max is not set.
 func (e *evaluation) belowCeiling(limit memory.Bytes) memory.Bytes {
 	most := e.ceiling()
 	if e.Policy.LimitMax > 0 || limit <= most {

@@ -134,7 +134,7 @@ type Input struct {
 	// Leak describes the evidence that every process grows from its start until it is killed; "": none. A leak stops
 	// growth with an alarm.
 	Leak string
-	// Doubt is why Leak may be a start that still loads data; "": no doubt. With a doubt, there is no alarm.
+	// Doubt is why Leak may be a start that still loads data; "": it is a leak. Only leaks without doubt raise an alarm.
 	Doubt string
 	// NoSamplesBecause is why no samples arrive now; "": samples arrive.
 	NoSamplesBecause string

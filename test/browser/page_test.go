@@ -157,8 +157,8 @@ func (w *window) checkKeyboard() {
 	}
 	// Enter on a workload of the table scrolls to its curves, and Tab continues there.
 	w.do(chromedp.Evaluate(`document.querySelector("th a").focus()`, nil), chromedp.KeyEvent(kb.Enter))
-	w.until(`Math.abs(document.getElementById(decodeURIComponent(location.hash.slice(1))).getBoundingClientRect().top) < 2`,
-		navigationTimeout)
+	w.until(`Math.abs(document.getElementById(decodeURIComponent(location.hash.slice(1))).
+		getBoundingClientRect().top) < 2`, navigationTimeout)
 	w.do(chromedp.KeyEvent(kb.Tab))
 	if !eval[bool](w, `document.activeElement.closest("article")?.id === decodeURIComponent(location.hash.slice(1))`) {
 		w.t.Errorf("Enter on a workload, then Tab: %+v", eval[focus](w, `measure.focus()`))

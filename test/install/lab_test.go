@@ -37,7 +37,7 @@ func TestOnlyALabCompressesEvidence(t *testing.T) {
 	if err := os.MkdirAll(overlay, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if overlay, err = os.MkdirTemp(overlay, "evidence."); err != nil { //nolint:usetesting // kustomize needs it in the repository
+	if overlay, err = os.MkdirTemp(overlay, "evidence."); err != nil { //nolint:usetesting // kustomize reads only there
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(overlay) })

@@ -142,7 +142,7 @@ func (t *Target) robustLists() []uint64 {
 	return heads
 }
 
-// ErrNotRegular means that a mapped path is no longer a regular file.
+// ErrNotRegular means that a mapped path does not name a regular file.
 var ErrNotRegular = errors.New("not a regular file")
 
 type mappedFile struct {

@@ -96,7 +96,7 @@ func (n *node) restart() {
 	}
 }
 
-// container is the folder of the instance of a pod's container.
+// dir returns the directory of the instance of a pod's container.
 func dir(uid types.UID, id string) string {
 	return "memory/kubepods/burstable/pod" + string(uid) + "/" + id
 }

@@ -229,18 +229,18 @@ func readEarlier(ctx context.Context, pod *Pod, node string, client rest.Interfa
 	return nil
 }
 
-// CarryOver copies the last alarm, kills and stalls of before, an earlier agent's snapshot, to the empty fields of now.
-func CarryOver(before, now *v1alpha1.MemorySnapshotStatus) {
-	if before == nil {
+// CarryOver copies the last alarm, kills and stalls from an earlier agent's snapshot to the empty fields of now.
+func CarryOver(earlier, now *v1alpha1.MemorySnapshotStatus) {
+	if earlier == nil {
 		return
 	}
 	if now.Alarm == nil {
-		now.Alarm = before.Alarm
+		now.Alarm = earlier.Alarm
 	}
 	for i := range now.Containers {
 		c := &now.Containers[i]
-		for j := range before.Containers {
-			b := &before.Containers[j]
+		for j := range earlier.Containers {
+			b := &earlier.Containers[j]
 			if b.Container != c.Container {
 				continue
 			}

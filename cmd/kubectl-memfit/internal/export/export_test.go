@@ -119,7 +119,7 @@ func TestAnHourLowersNothing(t *testing.T) {
 		limit := resource.MustParse(limit)
 		c.Recommended = &v1alpha1.Size{Limit: &limit}
 		got := exported(t, []Source{source}, Options{Format: Kustomize})
-		if got.Exported != exports || exports == 0 && !strings.Contains(string(got.Text), "less than a day of use") {
+		if got.Exported != exports || exports == 0 && !strings.Contains(string(got.Text), "confidence Low is not enough") {
 			t.Errorf("limit 256Mi to %s: %d exported\n%s", limit.String(), got.Exported, got.Text)
 		}
 	}

@@ -81,7 +81,8 @@ func (m *markdown) text() []byte {
 	return out.Bytes()
 }
 
-// cell returns the template's value and the recommended value if that differs. A nil recommendation is no change.
+// cell returns the template's value and, if it is different, the recommended value. A nil recommendation changes
+// nothing.
 func cell(list corev1.ResourceList, to *resource.Quantity) (text string, changes bool) {
 	var from *resource.Quantity
 	if now, found := list[corev1.ResourceMemory]; found {

@@ -172,8 +172,8 @@ func (w *workload) add(c container) {
 		w.unsized = append(w.unsized, c.name+" remains unchanged: the recommended size exceeds the resources of the pod: "+
 			"raise spec.resources first")
 	case c.rec.Confidence == string(memory.Low) && lowers(&c):
-		w.unsized = append(w.unsized, c.name+" remains unchanged: less than a day of use is not enough to lower the limit "+
-			"of all pods; export it again after a day")
+		w.unsized = append(w.unsized, c.name+" remains unchanged: confidence Low is not enough to lower the limit of all "+
+			"pods; export it again after a day of use")
 	default:
 		w.sized = append(w.sized, c)
 	}

@@ -210,7 +210,7 @@ func (c *Container) fromSpec(spec *corev1.Container, pod *corev1.Pod) {
 	var variables []string
 	wrote := inject.WrittenVariables(pod, spec.Name)
 	for i := range spec.Env {
-		if name := spec.Env[i].Name; !slices.Contains(wrote, name) { // a variable that memfit set is no evidence
+		if name := spec.Env[i].Name; !slices.Contains(wrote, name) { // omit variables that memfit set
 			variables = append(variables, name)
 		}
 	}

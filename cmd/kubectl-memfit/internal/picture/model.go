@@ -207,7 +207,7 @@ func (c *Container) total() (sum memory.Bytes) {
 // scale returns the memory that the whole width represents.
 func (c *Container) scale() memory.Bytes { return max(c.total(), c.Limit, 1) }
 
-// Share returns an amount as a percentage of the limit, or of the whole bar if there is no limit.
+// Share returns an amount as a percentage of the limit, or of the whole bar without a limit.
 func (c *Container) Share(b memory.Bytes) string {
 	return fmt.Sprintf("%.0f %%", 100*float64(b)/float64(cmp.Or(c.Limit, c.total(), 1)))
 }

@@ -50,7 +50,7 @@ func Working(dir string) []Record {
 
 // find returns the processes whose folder in /proc satisfies match, except the calling process.
 func find(match func(dir string) bool) (found []Record) {
-	dirs, _ := filepath.Glob("/proc/[0-9]*") // the pattern is valid, so there is no error
+	dirs, _ := filepath.Glob("/proc/[0-9]*") // Glob fails only for invalid patterns
 	for _, dir := range dirs {
 		pid, err := strconv.Atoi(filepath.Base(dir))
 		if err != nil || pid == os.Getpid() || !match(dir) {
